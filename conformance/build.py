@@ -1,0 +1,181 @@
+"""Make a case real: models, tensors and a `GenerationConfig`; bitwise the same whenever it is done."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.architectures import catalogue
+from conformance.architectures.shrink import make_config
+from conformance.case import Case, plain
+from conformance.clock import MODEL_CODE
+from conformance.errors import CaseRefused, NotBuildable
+from conformance.weights import fill, perturb, tensors
+
+MAX_PARAMETERS = 8_000_000
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+class Scenario:
+    """A case made real. Every `model()` is a new instance, so that no run can lean on another's state."""
+
+    def __init__(self, case: Case) -> None:
+        """Make the config only. Raises CaseRefused for what the case gets wrong, NotBuildable for the rest."""
+        self.case = case
+        self.architecture = catalogue.get(case.model.architecture)
+        try:
+            self.config = make_config(case.model.architecture, plain(case.model.config), case.model.attention)
+        except CaseRefused:
+            raise
+        except Exception as error:
+            raise NotBuildable(f"config of {case.model.architecture}: {type(error).__name__}: {error}") from error
+        self.vocabulary = int(self.config.get_text_config(decoder=True).vocab_size)
+        self._built: dict[str, Any] = {}
+        self._check_tokens()
+
+    def _check_tokens(self) -> None:
+        highest = max(max(row) for row in self.case.prompt.rows)
+        if highest >= self.vocabulary:
+            raise CaseRefused(f"prompt.rows holds token {highest}, beyond the vocabulary of {self.vocabulary}")
+
+    @property
+    def encoder_decoder(self) -> bool:
+        """Whether the prompt goes to an encoder."""
+        return bool(self.config.is_encoder_decoder)
+
+    def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None) -> Any:
+        """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights.
+
+        A copy of one that never runs: as good as building it again, and twice as fast.
+        """
+        with MODEL_CODE.running():
+            model = copy.deepcopy(self._pristine(dtype or self.case.model.dtype))
+            if noise:
+                perturb(model, *noise)
+        return model
+
+    def _pristine(self, dtype: str) -> Any:
+        if dtype not in self._built:
+            model = self._bare_model().to(DTYPES[dtype])
+            fill(model, self.case.model.weight_seed, self.case.model.init_scale)
+            self._built[dtype] = model
+        return self._built[dtype]
+
+    def _bare_model(self) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            try:
+                model = auto_class(self.architecture.task).from_config(copy.deepcopy(self.config))
+            except Exception as error:
+                raise NotBuildable(f"{self.architecture.name}: {type(error).__name__}: {error}") from error
+        model.generation_config = self.plain_generation_config()
+        return model.eval()
+
+    def refuse_large_model(self) -> None:
+        """Raise CaseRefused when the model would not be tiny; nothing of its size is allocated to find out."""
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        try:
+            with torch.device("meta"):
+                model = auto_class(self.architecture.task).from_config(self.config)
+        except Exception:  # types that cannot be made on `meta` are counted by what their config says
+            return
+        count = sum(p.numel() for p in model.parameters())
+        if count > MAX_PARAMETERS:
+            raise CaseRefused(f"model.config makes a model of {count} parameters; at most {MAX_PARAMETERS} are allowed")
+
+    def plain_generation_config(self) -> Any:
+        """The config that the model carries: nothing in it may influence a run by accident."""
+        from transformers import GenerationConfig
+
+        extra = {"decoder_start_token_id": self.decoder_start} if self.encoder_decoder else {}
+        return GenerationConfig(pad_token_id=0, bos_token_id=1, **extra)
+
+    def generation_config(self, **changes: Any) -> Any:
+        """What the caller passes to `generate`; every field that the model could fill in is explicit."""
+        from transformers import GenerationConfig
+
+        settings = self.case.settings
+        fields: dict[str, Any] = {
+            "max_new_tokens": settings.max_new_tokens,
+            "eos_token_id": list(settings.eos) or None,
+            "pad_token_id": settings.pad,
+            "do_sample": settings.do_sample,
+            "num_beams": 1,
+            "use_cache": True,
+            "return_dict_in_generate": True,
+            "output_scores": True,
+            "output_logits": True,
+            "output_attentions": settings.output_attentions,
+            "output_hidden_states": settings.output_hidden_states,
+        }
+        if settings.repetition_penalty != 1.0:
+            fields["repetition_penalty"] = settings.repetition_penalty
+        if settings.do_sample:
+            fields |= {"top_k": 0, "top_p": 1.0, "temperature": 1.0}
+        return GenerationConfig(**{**fields, **changes})
+
+    def inputs(self, rows: Sequence[int] | None = None) -> dict[str, torch.Tensor]:
+        """What `generate` is called with for the named rows (all of them: None), dtype long.
+
+        `input_ids` and `attention_mask`, shape (rows, longest row): padded on the left, for an encoder on the
+        right, where its tokenizers pad. Masks are always given, since a missing one is guessed from pad ids.
+        An encoder-decoder model also gets its decoder's first token and its mask, shape (rows, 1).
+        """
+        chosen = [self.case.prompt.rows[r] for r in (range(len(self.case.prompt.rows)) if rows is None else rows)]
+        width = max(len(row) for row in chosen)
+        ids = [self._padded(row, width, self.case.settings.pad) for row in chosen]
+        mask = [self._padded([1] * len(row), width, 0) for row in chosen]
+        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask), **self._decoder_inputs(len(ids))}
+
+    def _padded(self, row: Sequence[int], width: int, filler: int) -> list[int]:
+        padding = [filler] * (width - len(row))
+        return [*row, *padding] if self.encoder_decoder else [*padding, *row]
+
+    def _decoder_inputs(self, count: int) -> dict[str, torch.Tensor]:
+        if not self.encoder_decoder:
+            return {}
+        start = torch.full((count, 1), self.decoder_start)
+        taken = upstream.forward_parameters(self.model_class)
+        mask = {"decoder_attention_mask": torch.ones_like(start)} if "decoder_attention_mask" in taken else {}
+        return {"decoder_input_ids": start, **mask}
+
+    @property
+    def decoder_start(self) -> int:
+        """The token that an encoder-decoder model's decoder starts with."""
+        start = getattr(self.config, "decoder_start_token_id", None)
+        return 1 if start is None else int(start)
+
+    @cached_property
+    def model_class(self) -> type:
+        """The class of the models."""
+        return type(self._pristine(self.case.model.dtype))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of parameter names, shapes and the set config attributes as the release understood them."""
+        shapes = sorted((name, list(tensor.shape)) for name, tensor in tensors(self._pristine(self.case.model.dtype)))
+        effective = {path: self._attribute(path) for path in sorted(self.case.model.config)}
+        text = json.dumps([shapes, effective], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _attribute(self, path: str) -> Any:
+        value: Any = self.config
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+        return plain(value)
+
+
+def auto_class(task: str) -> Any:
+    """The auto class that makes models of a task."""
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+
+    return AutoModelForCausalLM if task == "causal" else AutoModelForSeq2SeqLM

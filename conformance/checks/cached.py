@@ -1,0 +1,174 @@
+"""The lower rungs of the ladder: a cache must not change what a model says.
+
+row alone, recomputed (oracle) → row alone, cached → several tokens at once → padded batch → static cache.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from conformance import upstream
+from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
+from conformance.outcome import Crash, Outcome
+from conformance.reference.decode import OtherTokensFed
+from conformance.registry import applies, check, family
+from conformance.rows import compare_row, until_end
+from conformance.runs import Runs
+from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
+from conformance.verdicts import Comparison, Difference
+
+CACHED = family(
+    "cached",
+    floors={
+        "rows: several": 0.2,
+        "rows: padded": 0.1,
+        "attention: sdpa": 0.1,
+        "stop: length": 0.1,
+        "stop: eos middle": 0.02,
+        "group: several tokens": 0.2,
+    },
+    reachable=("group: crosses the window", "stop: eos first", "stop: eos last", "stop: rows differ", "sampling: on"),
+)
+
+
+@check(CACHED, script="cached")
+@applies("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts)
+def cached_matches_recomputed(runs: Runs) -> Comparison:
+    """Each row alone, decoded with the cache, gives what recomputing everything gives.
+
+    Sequences must follow the arg max of the recomputed scores and end where the rule says; logits and scores
+    of every step, and of the plan's continuation fed one token at a time, must agree within the bound.
+    """
+    result = Comparison()
+    for row, outcome in zip(runs.rows, runs.alone, strict=True):
+        if outcome.crash:
+            return crash_difference(outcome.crash, "recomputing the row works")
+        tokens = until_end(outcome.tokens(0), runs.case.settings.eos)
+        result += compare_row(runs, outcome, 0, row, [row], list(runs.oracle.logits(row, tokens)))
+    result += _continuation_against_oracle(runs)
+    return result
+
+
+def _continuation_against_oracle(runs: Runs) -> Comparison:
+    tokens = list(runs.case.plan.continuation)
+    if not tokens:
+        return Comparison()
+    one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
+    if isinstance(one_by_one, Crash):
+        return forced_crash(one_by_one, "recomputing the row works")
+    expected = list(runs.oracle.logits(0, [*tokens, 0]))
+    got = [step[0] for step in one_by_one]
+    return _under_forced_tokens(runs, got, expected, 0, [*tokens, 0])
+
+
+def forced_crash(crash: Crash, beside: str) -> Comparison:
+    """A crash under forced tokens; a type whose preparation cannot feed them is not applicable."""
+    if crash.type == OtherTokensFed.__name__:
+        return Comparison(not_applicable="the type's own preparation feeds other tokens than it is asked to")
+    return crash_difference(crash, beside)
+
+
+def _under_forced_tokens(
+    runs: Runs, got: list[torch.Tensor], expected: list[torch.Tensor], row: int, tokens: list[int]
+) -> Comparison:
+    return compare_steps("logits", got, expected, runs.noise(row, tokens), "continuation ")
+
+
+@check(CACHED, stands_on=["cached-matches-recomputed"], script="groups")
+@applies("the plan feeds no two tokens at once", lambda runs: any(size > 1 for size in runs.case.plan.sizes()))
+def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
+    """Tokens fed several at a time onto a filled cache give the logits of feeding them one by one.
+
+    This is what verifying a draft, continuing a conversation and chunked prefill rest on.
+    """
+    tokens, sizes = list(runs.case.plan.continuation), runs.case.plan.sizes()
+    runs.events |= _group_events(runs, sizes)
+    grouped = runs.forced([0], torch.tensor([tokens]), sizes)
+    one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
+    if isinstance(one_by_one, Crash):
+        return forced_crash(one_by_one, "a cached forward of one token should work")
+    if isinstance(grouped, Crash):
+        return forced_crash(grouped, "one token at a time works")
+    return _under_forced_tokens(runs, [s[0] for s in grouped], [s[0] for s in one_by_one], 0, [*tokens, 0])
+
+
+def _group_events(runs: Runs, sizes: list[int]) -> set[str]:
+    found, position = {"group: several tokens"}, len(runs.case.prompt.rows[0])
+    window = getattr(runs.scenario.config.get_text_config(decoder=True), "sliding_window", None)
+    for size in sizes:
+        if size > 1 and isinstance(window, int) and position < window < position + size:
+            found.add("group: crosses the window")
+        position += size
+    return found
+
+
+@check(CACHED, stands_on=["cached-matches-recomputed"], script="padded")
+@applies("the type documents that it ignores padding", lambda runs: not (runs.case.prompt.padded and "ignores_padding" in runs.facts))
+@applies("the prompt has one row", lambda runs: len(runs.rows) > 1)
+def padded_row_matches_alone(runs: Runs) -> Comparison:
+    """A row of a batch, padded on the left or not, decodes as it does alone.
+
+    Logits are compared under the batch's own tokens, so that one flip does not hide what follows; after its
+    end a row holds padding only, and decoding goes on until the last row has ended.
+    """
+    if runs.batch.crash:
+        return crash_difference(runs.batch.crash, "each row alone works")
+    result = _ends_and_padding(runs, runs.batch)
+    for row in runs.rows:
+        tokens = until_end(runs.batch.tokens(row), runs.case.settings.eos)
+        alone = runs.forced([row], torch.tensor([tokens[:-1]], dtype=torch.long), [1] * (len(tokens) - 1))
+        if isinstance(alone, Crash):
+            return forced_crash(alone, "the batch works")
+        result += compare_row(runs, runs.batch, row, row, None, [step[0] for step in alone])
+    return result
+
+
+def _ends_and_padding(runs: Runs, outcome: Outcome) -> Comparison:
+    settings, lengths = runs.case.settings, []
+    for row in runs.rows:
+        tokens = outcome.tokens(row)
+        kept = until_end(tokens, settings.eos)
+        lengths.append(len(kept))
+        if any(token != settings.pad for token in tokens[len(kept) :]):
+            return Comparison.of(Difference("tokens", "padding", f"only {settings.pad}", str(tokens), f"row {row}"))
+    if outcome.steps != max(lengths):
+        return Comparison.of(Difference("length", "sequences", f"{max(lengths)} new tokens", f"{outcome.steps}"))
+    return Comparison()
+
+
+@check(CACHED, stands_on=["cached-matches-recomputed", "padded-row-matches-alone"], script="static")
+@applies("generate does not choose the cache of this type", lambda runs: runs.has_default_cache)
+def static_matches_dynamic(runs: Runs) -> Comparison:
+    """A static cache gives what the dynamic cache gives, logits compared under the static run's tokens."""
+    if runs.batch.crash:
+        return Comparison()  # the rungs below report it
+    static = runs.generate(config=upstream.static_cache_settings())
+    if static.crash:
+        return crash_difference(static.crash, "the dynamic cache works")
+    result = _ends_and_padding(runs, static)
+    steps = torch.tensor([static.tokens(row)[:-1] for row in runs.rows], dtype=torch.long)
+    dynamic = runs.forced(None, steps, [1] * steps.shape[1])
+    if isinstance(dynamic, Crash):
+        return forced_crash(dynamic, "the static cache works")
+    for row in runs.rows:
+        kept = until_end(static.tokens(row), runs.case.settings.eos)
+        result += compare_row(runs, static, row, row, None, [step[row] for step in dynamic[: len(kept)]])
+    return result
+
+
+@check(CACHED, script="reference")
+def reference_matches_installed(runs: Runs) -> Comparison:
+    """The reference loop and the installed `generate` give bitwise the same outcome, field by field.
+
+    Both run the same operations on the same shapes: sequences, scores, logits, attentions, hidden states,
+    stream, returned cache and generator state are compared without a tolerance.
+    """
+    installed = runs.generate(subject=Installed(), stream=True)
+    reference = runs.generate(subject=Reference(), stream=True)
+    if installed.crash or reference.crash:
+        if installed.crash and reference.crash:
+            return Comparison()  # neither works: a lower rung's finding
+        crash = installed.crash or reference.crash
+        return crash_difference(crash, f"the {'reference' if installed.crash else 'installed'} loop works")
+    return compare_exactly(installed.fields(stream=True), reference.fields(stream=True), unnumbered)

@@ -1,0 +1,82 @@
+"""A call leaves nothing behind but what it returns, and says the same when it is made again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.registry import applies, check, family
+from conformance.runs import Runs
+from conformance.verdicts import Comparison, Difference
+
+PURITY = family(
+    "purity",
+    floors={"rows: several": 0.2, "rows: padded": 0.1, "stop: eos middle": 0.02, "sampling: on": 0.05},
+    reachable=("stop: eos first", "stop: eos last", "stop: rows differ"),
+)
+
+# Attributes that a model keeps between calls on purpose, and that no outcome depends on.
+KEPT_ON_PURPOSE = {
+    "_previous_max_cache_length": "the length of the last static cache, kept to avoid recompilation",
+    "_output_capturing_hooks_installed": "hooks for hidden states and attentions, installed at their first use",
+    "layers_are_rescaled": "RWKV divides some weights once, before its first forward in evaluation mode",
+}
+
+
+@check(PURITY, script="repeatable")
+@applies("the first call raises", lambda runs: runs.watched.crash is None)
+def repeatable(runs: Runs) -> Comparison:
+    """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
+    for name, again in (("the second call", runs.watched_again), ("the call on a new model", runs.batch)):
+        if again.crash:
+            return crash_difference(again.crash, "the first call works")
+        found = compare_exactly(again.fields(), runs.watched.fields(), unnumbered)
+        if found.differences:
+            return Comparison.of(replace(found.differences[0], where=name))
+    return Comparison()
+
+
+@check(PURITY, script="purity")
+def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
+    """Input tensors, the generation config passed, and both configs of the model are as before the call.
+
+    Attributes of the model's modules count too: state left there reaches the next call. Those that a model
+    keeps on purpose are allowed and named.
+    """
+    for path, how in runs.watched.changed.items():
+        return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", path))
+    result = Comparison()
+    for path, how in runs.watched.module_changes.items():
+        attribute = path.rsplit(".", 1)[-1]
+        if attribute in KEPT_ON_PURPOSE:
+            result.allowed.append(f"{attribute}: {KEPT_ON_PURPOSE[attribute]}")
+        else:
+            result += Comparison.of(Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}"))
+    return result
+
+
+@check(PURITY, script="streamer")
+@applies("the call raises without a streamer too", lambda runs: runs.batch.crash is None)
+def streamer_sees_the_sequence(runs: Runs) -> Comparison:
+    """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""
+    outcome = runs.watched
+    if outcome.crash:
+        return crash_difference(outcome.crash, "the call without a streamer works")
+    if outcome.stream_ends != 1:
+        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
+    assert outcome.sequences is not None
+    return _compare_stream(outcome.streamed, outcome.sequences, outcome.prompt_length)
+
+
+def _compare_stream(streamed: list[torch.Tensor], sequences: torch.Tensor, prompt_length: int) -> Comparison:
+    expected = [sequences[:, :prompt_length], *sequences[:, prompt_length:].unbind(dim=1)]
+    if len(streamed) != len(expected):
+        wanted = f"the prompt and {len(expected) - 1} tokens"
+        return Comparison.of(Difference("length", "streamed", wanted, f"{len(streamed)} calls of put"))
+    for call, (got, wanted_tokens) in enumerate(zip(streamed, expected, strict=True)):
+        if got.tolist() != wanted_tokens.tolist():
+            values = (str(wanted_tokens.tolist()), str(got.tolist()))
+            return Comparison.of(Difference("tokens", "streamed", *values, where=f"call {call}"))
+    return Comparison()

@@ -1,0 +1,33 @@
+"""`conformance explain`."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance.cli import app
+from conformance.errors import BadInput
+
+
+@app.command()
+def explain(what: Annotated[str, typer.Argument(help="A check, or the folder of a finding.", metavar="CHECK|FINDING")]) -> None:
+    """The rule of a check and why it must hold, or a finding in full."""
+    folder = Path(what)
+    if (folder / "finding.md").exists():
+        typer.echo((folder / "finding.md").read_text(encoding="utf-8"))
+    elif folder.exists():
+        raise BadInput(f"{folder} is not the folder of a finding: it holds no finding.md")
+    else:
+        typer.echo(check_page(what))
+
+
+def check_page(name: str) -> str:
+    """A check's document with its place on the ladder."""
+    from conformance import registry
+
+    found = registry.get(name)
+    below = ", ".join(registry.below(name)) or "none: it is the lowest rung or stands by itself"
+    return f"{found.name} (family {found.family})\n\n{inspect.cleandoc(found.document)}\n\nRungs below: {below}"

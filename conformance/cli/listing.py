@@ -1,0 +1,87 @@
+"""`conformance list`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from conformance.cli import app
+from conformance.errors import unknown
+
+Entry = dict[str, Any]
+
+
+@app.command(name="list")
+def list_things(
+    what: Annotated[str, typer.Argument(help="checks, architectures or subjects")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """What there is to choose from."""
+    if what not in LISTINGS:
+        raise unknown("listing", what, LISTINGS)
+    entries = LISTINGS[what]()
+    if as_json:
+        typer.echo(json.dumps(entries, indent=1))
+        return
+    table = Table(*entries[0], box=None)
+    for entry in entries:
+        table.add_row(*(_cell(value) for value in entry.values()))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def checks() -> list[Entry]:
+    """Every check with its family, its lower rungs and its rule in a line."""
+    from conformance import registry
+
+    return [
+        {"name": c.name, "family": c.family, "stands_on": list(c.stands_on), "rule": c.document.strip().splitlines()[0]}
+        for c in registry.checks().values()
+    ]
+
+
+def subjects() -> list[Entry]:
+    """The built-in subjects, and how to name one's own."""
+    from conformance.subjects import BUILT_IN
+
+    own = {"name": "module:object", "what": "your own: an attribute `name` and a method `generate`"}
+    return [{"name": name, "what": place} for name, place in BUILT_IN.items()] + [own]
+
+
+def architectures() -> list[Entry]:
+    """Every type of the installed release: whether it builds, its cache kinds and size, or why not."""
+    from conformance import upstream
+    from conformance.architectures import catalogue
+
+    upstream.quiet()
+    return [architecture(name) for name in catalogue.names()]
+
+
+def architecture(name: str) -> Entry:
+    """One type's entry: name, buildable, cache_kinds, parameters, reason."""
+    from conformance.architectures.cache_kinds import cache_kinds
+    from conformance.architectures.capabilities import build_model, capabilities
+    from conformance.architectures.shrink import make_config, tiny_config
+
+    can = capabilities(name)
+    entry: Entry = {"name": name, "buildable": can.buildable, "cache_kinds": [], "parameters": None, "reason": can.reason}
+    if can.buildable:
+        settings = tiny_config(name)
+        entry["cache_kinds"] = list(cache_kinds(make_config(name, settings)))
+        entry["parameters"] = sum(p.numel() for p in build_model(name, settings).parameters())
+    return entry
+
+
+LISTINGS: dict[str, Callable[[], list[Entry]]] = {
+    "checks": checks,
+    "architectures": architectures,
+    "subjects": subjects,
+}

@@ -1,0 +1,57 @@
+"""`conformance replay`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+
+from conformance.case import Case, read_case
+from conformance.cli import app
+from conformance.errors import BadInput
+
+
+@app.command()
+def replay(
+    source: Annotated[Path, typer.Argument(help="A case file, or the folder of a finding.", metavar="CASE.json|FINDING-DIR")],
+    show: Annotated[bool, typer.Option("--show", help="Show both outcomes side by side.")] = False,
+    checks: Annotated[Optional[str], typer.Option(help="Checks to replay (default: all of the case's family).")] = None,
+    subject: Annotated[Optional[str], typer.Option(help="What is tested (default: as found, else installed).")] = None,
+) -> None:
+    """Run one stored case again; exits 1 when a check fails, 0 when none does, 4 when none applies here."""
+    path = source / "case.json" if source.is_dir() else source
+    if not path.exists():
+        raise BadInput(f"{source} is neither a case file nor the folder of a finding (one that holds case.json)")
+    case = read_case(path)
+    sys.exit(replay_case(case, checks, subject or found_with(source) or "installed", show, Console()))
+
+
+def found_with(source: Path) -> str | None:
+    """The subject of the finding in a folder, or None."""
+    try:
+        document = json.loads((source / "finding.json").read_text(encoding="utf-8"))
+        return str(document["subject"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def replay_case(case: Case, checks: str | None, subject: str, show: bool, console: Console) -> int:
+    """Judge one case and print its verdicts; returns the exit code."""
+    from conformance.replaying import replay as judge_again
+    from conformance.reporting.side_by_side import side_by_side
+
+    result = judge_again(case, checks, subject)
+    console.print(f"{case}", markup=False, highlight=False)
+    if result.judgement is None:
+        console.print(f"NOT APPLICABLE: {result.reason}", markup=False, highlight=False)
+        return 4
+    for name, verdict in result.judgement.verdicts.items():
+        said = "; ".join(str(difference) for difference in verdict.differences[:3]) or verdict.reason
+        console.print(f"  {verdict.label:<16} {name}{': ' if said else ''}{said}", markup=False, highlight=False)
+    if show and result.judgement.runs is not None:
+        console.print(side_by_side(result.judgement.runs))
+    return result.exit_code

@@ -1,0 +1,26 @@
+"""The two ways in which a command ends early: the user's mistake (exit 2) and ours (exit 3)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BadInput(ValueError):
+    """Something given from outside is wrong: one line that says what, and what would be valid."""
+
+
+class CaseRefused(BadInput):
+    """A case file, or a case, that cannot be used; nothing was built from it."""
+
+
+class NotBuildable(ValueError):
+    """The installed release cannot make the model of a valid case; the message is the reason."""
+
+
+def unknown(what: str, name: str, valid: Iterable[str]) -> BadInput:
+    """The error for a name that is not among `valid`, with the closest valid names."""
+    choices = sorted(valid)
+    close = difflib.get_close_matches(name, choices, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(close)}?" if close else f"valid: {', '.join(choices[:40])}"
+    return BadInput(f"unknown {what} {name!r}; {hint}")

@@ -1,0 +1,53 @@
+"""The paths that a case took: counted, so that a run that exercised nothing cannot pass for one that did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.case import Case
+from conformance.outcome import Outcome
+
+SETTINGS = ("rows: one", "rows: several", "rows: padded", "sampling: on", "dtype: float64", "attention: sdpa")
+STOPS = ("stop: length", "stop: eos first", "stop: eos middle", "stop: eos last", "stop: rows differ")
+WINDOWS = ("window: none", "window: above the prompt", "window: at the prompt", "window: below the prompt")
+
+
+def of_case(case: Case, scenario: Any) -> set[str]:
+    """What the case itself says."""
+    found = {"rows: one" if len(case.prompt.rows) == 1 else "rows: several"}
+    found |= {"rows: padded"} if case.prompt.padded else set()
+    found |= {"sampling: on"} if case.settings.do_sample else set()
+    found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
+    return found | {_window(case, scenario.config)}
+
+
+def _window(case: Case, config: Any) -> str:
+    text = config.get_text_config(decoder=True)
+    sizes = [getattr(text, name, None) for name in ("sliding_window", "sliding_window_size", "attention_window_size")]
+    window = next((size for size in sizes if isinstance(size, int) and size > 0), None)
+    if window is None:
+        return "window: none"
+    longest = max(len(row) for row in case.prompt.rows)
+    if longest == window:
+        return "window: at the prompt"
+    return "window: above the prompt" if longest < window else "window: below the prompt"
+
+
+def of_outcome(case: Case, outcome: Outcome) -> set[str]:
+    """How the decoding stopped, row by row."""
+    if outcome.crash is not None or outcome.sequences is None:
+        return {"crashed"}
+    ends = []
+    for row in range(outcome.sequences.shape[0]):
+        tokens = outcome.tokens(row)
+        ends.append(next((step for step, token in enumerate(tokens) if token in case.settings.eos), None))
+    found = {_stop(end, case.settings.max_new_tokens) for end in ends}
+    return found | ({"stop: rows differ"} if len(set(ends)) > 1 else set())
+
+
+def _stop(end: int | None, limit: int) -> str:
+    if end is None:
+        return "stop: length"
+    if end == 0:
+        return "stop: eos first"
+    return "stop: eos last" if end == limit - 1 else "stop: eos middle"

@@ -1,0 +1,34 @@
+"""A failing check on a case, before anything is known of its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.case import Case
+from conformance.errors import BadInput, NotBuildable
+from conformance.judge import judge
+from conformance.signature import Key
+from conformance.subjects import Subject
+from conformance.verdicts import Difference
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`index` is the case's place among its item's draws, None for a case that was not drawn there."""
+
+    key: Key
+    case: Case
+    difference: Difference
+    index: int | None = None
+    source: str = "random"
+
+
+def same_failure(key: Key, case: Case, subject: Subject) -> Failure | None:
+    """The failure of this key on another case, or None when that case fails otherwise or not at all."""
+    try:
+        verdict = judge(case, [key.check], subject).verdicts[key.check]
+    except (BadInput, NotBuildable):
+        return None
+    if verdict.status != "fail" or Key.of(key.check, verdict.differences[0]) != key:
+        return None
+    return Failure(key, case, verdict.differences[0])

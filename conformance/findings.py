@@ -1,0 +1,101 @@
+"""Findings: failures after shrinking, one folder each, shared by all workers of a run through the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.case import Case, case_from_dict
+from conformance.signature import Key, Signature, traits
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault as found: its signature, its smallest case, and what was expected and got there.
+
+    first_seen: random, corpus or database; confirmed: whether its script reproduced it in a fresh process
+    (None: not tried); kind: difference or not-repeatable.
+    """
+
+    signature: Signature
+    case: Case
+    expected: str
+    got: str
+    where: str = ""
+    first_seen: str = "random"
+    kind: str = "difference"
+    confirmed: bool | None = None
+    subject: str = "installed"
+    shrink_seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        """The name of its folder."""
+        return self.signature.id
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as `finding.json` holds it."""
+        return {**asdict(self), "id": self.id, "signature": asdict(self.signature), "case": self.case.to_dict()}
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Finding:
+        """The finding that `to_dict` gave."""
+        parts = {name: value for name, value in document.items() if name != "id"}
+        parts["signature"] = Signature.from_dict(parts["signature"])
+        parts["case"] = case_from_dict(parts["case"], document.get("id", "finding"))
+        parts["notes"] = tuple(parts.get("notes", ()))
+        return cls(**parts)
+
+
+class Findings:
+    """The findings of a run, under `folder`/findings. Workers see each other's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "findings"
+
+    def __iter__(self) -> Iterator[Finding]:
+        for path in sorted(self.folder.glob("*/finding.json")):
+            yield Finding.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+    def __len__(self) -> int:
+        return len(list(self.folder.glob("*/finding.json")))
+
+    def explaining(self, key: Key, case: Case) -> Finding | None:
+        """A finding that accounts for a failure of this key on this case, if there is one."""
+        return next((finding for finding in self if finding.signature.explains(key, case)), None)
+
+    def add(self, finding: Finding) -> bool:
+        """Store a finding, or its smaller case when the signature is known. Says whether it is new."""
+        place = self.folder / finding.id
+        known = place / "finding.json"
+        if known.exists():
+            old = Finding.from_dict(json.loads(known.read_text(encoding="utf-8")))
+            if size_of(old.case) <= size_of(finding.case):
+                return False
+        place.mkdir(parents=True, exist_ok=True)
+        new = not known.exists()
+        write_atomically(place / "case.json", json.dumps(finding.case.to_dict(), indent=1, sort_keys=True) + "\n")
+        write_atomically(known, json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
+        return new
+
+    def update(self, finding: Finding) -> None:
+        """Replace a stored finding, its case unchanged."""
+        write_atomically(self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
+
+
+def size_of(case: Case) -> tuple[int, int, int, str]:
+    """What smaller means: fewer settings that are not the plainest, fewer tokens, then a shorter text."""
+    text = case.to_json()
+    return (len(traits(case)), sum(map(len, case.prompt.rows)) + case.settings.max_new_tokens, len(text), text)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all, whatever else writes it at the same time."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)

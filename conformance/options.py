@@ -1,0 +1,72 @@
+"""The options of a run, parsed once and passed to workers as text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from conformance.listing import families_of_checks
+
+ROUND_EXAMPLES = 20
+MOST_ITEMS = 6000
+QUICKEST_CASE = 0.01  # seconds: rounds are planned so that even such cases would not run out before the deadline
+PR_SEED = 20240229
+DATABASE = Path(".conformance") / "database"
+PROFILES = ("pr", "nightly")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked to do.
+
+    checks, architectures: the selected names; examples: counted examples an item (None: `ROUND_EXAMPLES`, as
+    many rounds as the budget allows); budget: seconds; deadline: epoch seconds or None; fresh: no corpus, no
+    database, no known issues; workers: processes that share the items.
+    """
+
+    checks: tuple[str, ...]
+    architectures: tuple[str, ...]
+    subject: str = "installed"
+    examples: int | None = None
+    budget: float | None = None
+    seed: int = PR_SEED
+    profile: str = "pr"
+    fresh: bool = False
+    max_findings: int | None = None
+    report: str | None = None
+    deadline: float | None = None
+    workers: int = 1
+
+    def families(self) -> tuple[str, ...]:
+        """The families of the selected checks, sorted."""
+        known = families_of_checks()
+        return tuple(sorted({known[check] for check in self.checks}))
+
+    def rounds(self, families: int) -> int:
+        """How many rounds to plan: one for `examples`, else enough for the budget."""
+        if self.budget is None:
+            return 1
+        items = max(1, families * len(self.architectures))
+        enough = self.budget * self.workers / (items * ROUND_EXAMPLES * QUICKEST_CASE)
+        return int(max(1, min(enough + 1, MOST_ITEMS / items)))
+
+    def item_seed(self, item: str) -> int:
+        """The seed of one item. The run's seed alone would give every item the same draws."""
+        return int.from_bytes(hashlib.sha256(f"{self.seed}|{item}".encode()).digest()[:8], "big")
+
+    def to_json(self) -> str:
+        """As text, for a worker."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Options:
+        """The options that `to_json` wrote."""
+        document: dict[str, Any] = json.loads(text)
+        return cls(**{**document, "checks": tuple(document["checks"]), "architectures": tuple(document["architectures"])})
+
+    def replace(self, **changes: Any) -> Options:
+        """A copy with other values."""
+        return replace(self, **changes)

@@ -1,0 +1,27 @@
+"""The plan of the `cached` family."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from conformance.case import Plan, TokenId
+
+
+class CachedPlan(Plan, family="cached"):
+    """Tokens that are fed after the prompt of the first row, and how many of them in each forward."""
+
+    continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
+    groups: Annotated[tuple[Annotated[int, Field(ge=1, le=32)], ...], Field(max_length=32, strict=False)] = ()
+
+    def sizes(self) -> list[int]:
+        """Group sizes that cover the continuation exactly: the plan's, cut or completed with the rest."""
+        sizes: list[int] = []
+        left = len(self.continuation)
+        for size in self.groups:
+            if left <= 0:
+                break
+            sizes.append(min(size, left))
+            left -= sizes[-1]
+        return [*sizes, left] if left > 0 else sizes

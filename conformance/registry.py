@@ -1,0 +1,134 @@
+"""Checks: named rules with the guards that say where they apply.
+
+A check is one decorated function; its name is its document's name. Its module is its family's file. Guards
+are stacked decorators, so that the body is only the rule.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.errors import unknown
+from conformance.verdicts import Comparison
+
+if TYPE_CHECKING:
+    from conformance.runs import Runs
+
+Rule = Callable[["Runs"], Comparison]
+Guard = Callable[["Runs"], "str | None"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A registered rule.
+
+    stands_on: the checks of the rungs below; script: the body of its reproducer (see reporting.repro);
+    guards: each gives the reason why the rule does not apply to a case, or None.
+    """
+
+    name: str
+    family: str
+    rule: Rule
+    guards: tuple[Guard, ...]
+    stands_on: tuple[str, ...]
+    script: str
+    document: str = field(repr=False, default="")
+
+    def not_applicable(self, runs: Runs) -> str | None:
+        """The first guard's reason, or None."""
+        return next((reason for guard in self.guards if (reason := guard(runs))), None)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Checks that share a case: what the strategy draws, and the events that a run must reach.
+
+    floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on.
+    """
+
+    name: str
+    floors: dict[str, float] = field(default_factory=dict)
+    reachable: tuple[str, ...] = ()
+
+
+FLOOR_CASES = 500
+_checks: dict[str, Check] = {}
+_families: dict[str, Family] = {}
+
+
+def family(name: str, *, floors: dict[str, float] | None = None, reachable: Iterable[str] = ()) -> Family:
+    """Register a family; once per module in `conformance.checks`. TypeError when the name is taken."""
+    if name in _families:
+        raise TypeError(f"the family {name!r} is registered already")
+    _families[name] = Family(name, dict(floors or {}), tuple(sorted({*reachable, *(floors or {})})))
+    return _families[name]
+
+
+def applies(reason: str, when: Callable[[Runs], bool]) -> Callable[[Rule], Rule]:
+    """A guard: where `when` is false the check is not applicable, for this reason."""
+
+    def guard(runs: Runs) -> str | None:
+        return None if when(runs) else reason
+
+    return lambda rule: _with_guard(rule, guard)
+
+
+def _with_guard(rule: Rule, guard: Guard) -> Rule:
+    rule.guards = (guard, *getattr(rule, "guards", ()))  # type: ignore[attr-defined]
+    return rule
+
+
+def check(family: Family, *, stands_on: Iterable[str] = (), script: str = "") -> Callable[[Rule], Rule]:
+    """Register a rule under its function's name with dashes. TypeError for a duplicate or a missing document."""
+
+    def register(rule: Rule) -> Rule:
+        name = rule.__name__.replace("_", "-")
+        if name in _checks:
+            raise TypeError(f"the check {name!r} is registered already, in {_checks[name].rule.__module__}")
+        if not rule.__doc__:
+            raise TypeError(f"the check {name!r} needs a docstring: the rule and why it must hold")
+        guards = tuple(getattr(rule, "guards", ()))
+        _checks[name] = Check(name, family.name, rule, guards, tuple(stands_on), script, rule.__doc__)
+        return rule
+
+    return register
+
+
+def load() -> None:
+    """Import every module of `conformance.checks`: adding a family is adding a file there."""
+    import conformance.checks as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def checks() -> dict[str, Check]:
+    """Every check by name, sorted."""
+    load()
+    return dict(sorted(_checks.items()))
+
+
+def families() -> dict[str, Family]:
+    """Every family by name, sorted."""
+    load()
+    return dict(sorted(_families.items()))
+
+
+def get(name: str) -> Check:
+    """The check of that name; BadInput with the closest valid names otherwise."""
+    try:
+        return checks()[name]
+    except KeyError:
+        raise unknown("check", name, checks()) from None
+
+
+def below(name: str) -> tuple[str, ...]:
+    """The checks of all lower rungs of a check, lowest first."""
+    order: list[str] = []
+    for lower in get(name).stands_on:
+        order += [n for n in (*below(lower), lower) if n not in order]
+    return tuple(order)

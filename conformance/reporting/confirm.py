@@ -1,0 +1,1 @@
+def confirm(folder, processes=2, timeout=120.0): return {}

@@ -1,0 +1,188 @@
+"""A finding as a script: `repro.py` needs torch, numpy and transformers, and nothing of this project."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import re
+import textwrap
+from typing import Any
+
+from conformance import registry, upstream, weights
+from conformance.architectures.apply import build
+from conformance.architectures.defaults import config_class_of, default_config
+from conformance.architectures.overrides import override
+from conformance.build import Scenario, auto_class
+from conformance.case import Case, plain
+from conformance.compare import BOUND
+from conformance.findings import Finding
+from conformance.limits import CALL_SECONDS, TookTooLong
+from conformance.reporting import pieces
+from conformance.reporting.templating import render
+
+import os
+MAX_LINES, MAX_WIDTH = int(os.environ.get("ML", 80)), 120
+# What `generate` takes for a field that nobody set, in every 5.x release.
+DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
+BEYOND_LOGITS = ("scores", "sequences", "padding")  # fields that a difference can have while the logits agree
+FRAME_IMPORTS = "import sys, signal, hashlib\nimport numpy as np\nimport torch\nimport transformers"
+
+
+def render_script(finding: Finding, versions: dict[str, str] | None = None) -> str:
+    """The script of a finding: exits with 1 where the fault is there, 0 where not, 2 where it cannot run.
+
+    It stands alone, unless what is tested is not transformers itself or the check has no body in `scripts/`. Raises
+    NotBuildable or BadInput when the installed release cannot make the config of the finding's case.
+    """
+    versions = upstream.versions() if versions is None else versions
+    name = body_name(finding)
+    if finding.subject != "installed":
+        return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`")
+    if name is None:
+        return _replaying(finding, versions, "this check has no form that stands alone")
+    script = _standing_alone(finding, versions, name)
+    too_long = script.count("\n") > MAX_LINES
+    return _replaying(finding, versions, "on its own the script would be long") if too_long else script
+
+
+def body_name(finding: Finding) -> str | None:
+    """The body in `scripts/` that shows the finding, or None."""
+    script = registry.get(finding.signature.check).script
+    if script == "cached" and finding.where.startswith("continuation"):
+        script = "continued"
+    return script if script in pieces.names() else None
+
+
+def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:
+    case, key = finding.case, finding.signature
+    parts = pieces.gather(name, {"logits": "scores"} if key.field in BEYOND_LOGITS else {})
+    auto = auto_class(Scenario(case).architecture.task).__name__
+    raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
+    values: dict[str, Any] = {
+        "document": document(finding, versions),
+        "constants": _constants(case, {used for part in parts for used in part.frame}),
+        "weights": copied_weights(),
+        "config": _wrapped(f"{_literal(Scenario(case).architecture.model_type)}, {_arguments(constructor_arguments(case))}", 12),
+        "auto_class": auto,
+        **{field: getattr(case.model, field) for field in ("attention", "dtype", "weight_seed", "init_scale")},
+        "own_settings": _arguments(_set_fields(Scenario(case).plain_generation_config())),
+        "body": "\n\n\n".join(part.functions for part in parts),
+        "raises": raises,
+        "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
+    }
+    code = render("script.py.j2", **values, imports=[])
+    statements = [FRAME_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig"]
+    statements += [text for part in parts for text in part.imports]
+    return render("script.py.j2", **values, imports=pieces.import_block(statements, code))
+
+
+def copied_weights() -> str:
+    """The functions of `conformance.weights` that scripts hold."""
+    source = inspect.getsource(weights)
+    copied = source[source.index("# ---- copied into scripts") : source.index("# ---- end of what is copied")]
+    return pieces.functions_of(copied, documented=False)
+
+
+def constructor_arguments(case: Case) -> dict[str, Any]:
+    """What the config class of the case's architecture is called with to make the case's config.
+
+    Raises NotBuildable or BadInput when the installed release refuses them.
+    """
+    name, caught = case.model.architecture, {}
+    config_class = config_class_of(name)
+
+    def caught_by(**arguments: Any) -> Any:
+        caught.update(copy.deepcopy(arguments))
+        return config_class(**arguments)
+
+    build(caught_by, plain(case.model.config), case.model.attention, override(name).arguments, default_config(name))  # type: ignore[arg-type]
+    return caught
+
+
+def _set_fields(generation_config: Any) -> dict[str, Any]:
+    """The fields of a `GenerationConfig` that are not what `generate` takes anyway."""
+    fields = {k: v for k, v in vars(generation_config).items() if not k.startswith("_") and k != "transformers_version"}
+    return {k: v for k, v in fields.items() if v is not None and v is not False and v != DEFAULTS.get(k)}
+
+
+def _constants(case: Case, used: set[str]) -> list[tuple[str, str]]:
+    settings = _set_fields(Scenario(case).generation_config())
+    values: dict[str, Any] = {
+        "ROWS": [list(row) for row in case.prompt.rows],
+        "SETTINGS": settings,
+        "SEED": case.settings.sample_seed,
+        "CONTINUATION": list(getattr(case.plan, "continuation", ())),
+        "GROUPS": case.plan.sizes() if hasattr(case.plan, "sizes") else [],
+    }
+    lines = [(k, _wrapped_value(v)) for k, v in values.items() if k in used or k in ("ROWS", "SETTINGS")]
+    return lines + [("BOUND", f"{BOUND}  # of rounding, relative to the largest logit")] * ("BOUND" in used)
+
+
+def document(finding: Finding, versions: dict[str, str]) -> str:
+    """What is wrong, as the text of a docstring: the rule, what was expected and got, and where."""
+    place = f" at {finding.where.strip()}" if finding.where.strip() else ""
+    what = f"{finding.signature.field}{place}: expected {_cut(finding.expected)}, got {_cut(finding.got)}."
+    found = f"Found with transformers {versions['transformers']} and torch {versions['torch']}."
+    exits = "Exits with 1 where the fault is there, 0 where not, 2 where it cannot run."
+    lines = [f"Not so in {finding.case.model.architecture}: {rule(finding)}", "", what, f"{found} {exits}"]
+    text = "\n".join(textwrap.fill(line, MAX_WIDTH - 6) for line in lines) + "\n"
+    return text.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def rule(finding: Finding) -> str:
+    """The first paragraph of the check's docstring, as one line."""
+    return " ".join(registry.get(finding.signature.check).document.strip().split("\n\n")[0].split())
+
+
+def _cut(text: str, length: int = 200) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 3]}..."
+
+
+def _replaying(finding: Finding, versions: dict[str, str], reason: str) -> str:
+    return render(
+        "replay.py.j2",
+        document=document(finding, versions).rstrip(),
+        reason=reason,
+        case=_broken(finding.case.to_json(), MAX_WIDTH).replace("\\", "\\\\"),
+        check=finding.signature.check,
+        subject=finding.subject,
+    )
+
+
+def _literal(value: Any) -> str:
+    """A plain value as Python source. Raises TypeError for any other."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f'float("{value}")'
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.items())}}}"
+    raise TypeError(f"a case holds plain values only, not a {type(value).__name__}")
+
+
+def _arguments(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
+
+
+def _wrapped_value(value: Any) -> str:
+    text = _literal(value)
+    if len(text) < MAX_WIDTH - 16:
+        return text
+    return f"{text[0]}\n{_wrapped(text[1:-1], 4)}\n{text[-1]}"
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Source between brackets, broken where it may be: at spaces, not at those inside texts."""
+    return textwrap.indent(_broken(text, MAX_WIDTH - indent), " " * indent)
+
+
+def _broken(text: str, width: int) -> str:
+    kept = re.sub(r'"(\\.|[^"\\])*"', lambda match: match[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ")

@@ -1,0 +1,146 @@
+"""From records to figures: `summary.json`, and the exit code that follows. Nothing is counted anywhere else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from conformance import registry, upstream
+from conformance.findings import Finding, Findings, write_atomically
+from conformance.options import Options
+from conformance.records import count_verdicts, orphans, read
+
+MOST_TIES = 0.01  # of the verdicts that compared something
+Json = dict[str, Any]
+
+
+def summarise(options: Options, *, seconds: float, interrupted: bool = False) -> Json:
+    """The summary of a run: documented in docs/reference/summary.md, written to `summary.json`."""
+    folder = Path(options.report or ".")
+    records = list(read(folder))
+    cases = [r for r in records if r["record"] == "case" and r["counted"]]
+    items = [r for r in records if r["record"] == "item"]
+    broken = [r for r in records if r["record"] == "broke"]
+    verdicts = count_verdicts(records)
+    findings = [_brief(finding) for finding in Findings(folder)]
+    summary: Json = {
+        "versions": upstream.versions(),
+        "subject": options.subject,
+        "profile": options.profile,
+        "seed": options.seed,
+        "fresh": options.fresh,
+        "examples": options.examples,
+        "budget": options.budget,
+        "checks": list(options.checks),
+        "architectures": list(options.architectures),
+        "cases": len(cases),
+        "verdicts": verdicts,
+        "reasons": _reasons(cases),
+        "items": _items(items, broken),
+        "events": _events(cases),
+        "not_reached": not_reached(options, cases),
+        "below_floor": below_floor(options, cases),
+        "share_of_ties": round(share_of_ties(verdicts), 5),
+        "seconds": round(seconds, 1),
+        "cases_per_s": round(len(cases) / seconds, 2) if seconds else 0.0,
+        "share_of_time_in_model_code": _model_share(items),
+        "findings": findings,
+        "died": [orphan["item"] for orphan in orphans(folder)] if not interrupted else [],
+        "broken": [{"item": r["item"], "error": r["error"]} for r in broken],
+        "interrupted": interrupted,
+    }
+    summary["exit_code"], summary["exit_reason"] = exit_code(summary)
+    write_atomically(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    return summary
+
+
+def exit_code(summary: Json) -> tuple[int, str]:
+    """130, then 3, then 1, then 4, as they apply; with the reason in words."""
+    if summary["interrupted"]:
+        return 130, "interrupted; what was found is kept"
+    if summary["broken"] or summary["died"]:
+        return 3, f"the harness broke on {len(summary['broken']) + len(summary['died'])} items"
+    if summary["findings"]:
+        return 1, f"{len(summary['findings'])} findings"
+    if summary["share_of_ties"] > MOST_TIES:
+        return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
+    if summary["below_floor"]:
+        return 4, "not enough was exercised: " + "; ".join(summary["below_floor"])
+    return (0, "nothing found") if summary["cases"] else (4, "not one case was run")
+
+
+def _brief(finding: Finding) -> Json:
+    document = finding.to_dict()
+    signature = document["signature"]
+    return {
+        "id": finding.id,
+        "check": signature["check"],
+        "architecture": finding.case.model.architecture,
+        "signature": signature,
+        "confirmed": finding.confirmed,
+        "first_seen": finding.first_seen,
+        "expected": finding.expected,
+        "got": finding.got,
+    }
+
+
+def _items(items: list[Json], broken: list[Json]) -> dict[str, int]:
+    counts = Counter("ran" if r["outcome"] == "ran" else f"deselected: {r['reason']}" for r in items)
+    counts["with findings"] = sum(bool(r["findings"]) for r in items)
+    counts["broken"] = len(broken)
+    return dict(sorted(counts.items()))
+
+
+def _reasons(cases: list[Json]) -> dict[str, dict[str, int]]:
+    """check → "verdict: reason" → count, for every verdict that has a reason."""
+    counts: dict[str, Counter[str]] = {}
+    for case in cases:
+        for check, reason in case["reasons"].items():
+            label = case["verdicts"][check]
+            # A tie's reason holds numbers of its case; they are in the records.
+            counts.setdefault(check, Counter())[label if label == "tie" else f"{label}: {reason}"] += 1
+    return {check: dict(counter.most_common()) for check, counter in sorted(counts.items())}
+
+
+def _family(case: Json) -> str:
+    return str(case["item"].split("-")[1])
+
+
+def _events(cases: list[Json]) -> dict[str, int]:
+    counts = Counter(f"{_family(case)}: {event}" for case in cases for event in case["events"])
+    return dict(sorted(counts.items()))
+
+
+def not_reached(options: Options, cases: list[Json]) -> list[str]:
+    """The events that a family could reach and that no case reached."""
+    seen = _events(cases)
+    names = (f"{name}: {event}" for name in options.families() for event in registry.families()[name].reachable)
+    return sorted(name for name in names if name not in seen)
+
+
+def below_floor(options: Options, cases: list[Json]) -> list[str]:
+    """The events that fewer cases reached than the family's floor, where it is in force."""
+    found, seen = [], _events(cases)
+    totals = Counter(_family(case) for case in cases)
+    for name in options.families():
+        if totals[name] < registry.FLOOR_CASES:
+            continue
+        for event, floor in registry.families()[name].floors.items():
+            share = seen.get(f"{name}: {event}", 0) / totals[name]
+            if share < floor:
+                found.append(f"{name}: {event} in {share:.1%} of {totals[name]} cases, floor {floor:.1%}")
+    return found
+
+
+def share_of_ties(verdicts: dict[str, dict[str, int]]) -> float:
+    """Ties among the verdicts that compared something."""
+    ties = sum(counts.get("tie", 0) for counts in verdicts.values())
+    compared = sum(count for counts in verdicts.values() for label, count in counts.items() if label != "not-applicable")
+    return ties / compared if compared else 0.0
+
+
+def _model_share(items: list[Json]) -> float:
+    total = sum(r.get("seconds", 0.0) for r in items)
+    return round(sum(r.get("model_seconds", 0.0) for r in items) / total, 3) if total else 0.0

@@ -1,0 +1,55 @@
+"""From a shrunk failure to a finding: what it needs, and whether it is one model type's own."""
+
+from __future__ import annotations
+
+from conformance.architectures.shrink import tiny_config
+from conformance.architectures.sizes import Sizes
+from conformance.build import Scenario
+from conformance.case import Case
+from conformance.failures import Failure, same_failure
+from conformance.findings import Finding
+from conformance.signature import PLAINEST, Signature, kinds_of, traits
+from conformance.subjects import Subject
+
+
+def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
+    """The finding of a shrunk failure. A fault that shows on the plainest type is told of that type."""
+    own = failure.case.model.architecture
+    plainest = PLAINEST.get(kinds_of(failure.case)) if repeatable else None
+    if plainest is not None and plainest != own:
+        plain = same_failure(failure.key, on_plainest(failure.case, plainest), subject)
+        failure = plain or failure
+    scope = "any" if failure.case.model.architecture == plainest else own
+    return _finding(failure, scope, subject, "difference" if repeatable else "not-repeatable")
+
+
+def on_plainest(case: Case, architecture: str) -> Case:
+    """The case with the plainest model of another type in its model's place."""
+    sizes = Sizes()
+    config = tiny_config(architecture, sizes)
+    rows = tuple(tuple(token % sizes.vocabulary for token in row) for row in case.prompt.rows)
+    model = case.model.replace(architecture=architecture, config=config)
+    return case.replace(model=model, prompt=case.prompt.replace(rows=rows))
+
+
+def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Finding:
+    key, case, difference = failure.key, failure.case, failure.difference
+    signature = Signature(
+        check=key.check,
+        kind=key.kind if kind == "difference" else kind,
+        field=key.field,
+        raised_in=key.raised_in,
+        cache=kinds_of(case),
+        needs=traits(case),
+        scope=scope,
+    )
+    return Finding(
+        signature=signature,
+        case=case.replace(fingerprint=Scenario(case).fingerprint),
+        expected=difference.expected,
+        got=difference.got,
+        where=difference.where,
+        first_seen=failure.source,
+        kind=kind,
+        subject=subject.name,
+    )

@@ -1,0 +1,176 @@
+"""What happens inside one item: draw, judge, record; then shrink each failure that nothing explains yet.
+
+The drawing stage never raises, so Hypothesis always gives the number of cases that was asked for, and no
+failure hides another. The shrinking stage draws the same cases again from the same seed, skips to the
+failing one, and lets Hypothesis make it smaller, raising an exception type of its own for each failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import hypothesis
+from hypothesis import strategies as st
+from hypothesis.errors import Flaky
+
+from conformance.case import Case
+from conformance.clock import MODEL_CODE
+from conformance.findings import Finding, Findings, size_of
+from conformance.failures import Failure, same_failure
+from conformance.judge import Judgement, judge
+from conformance.options import ROUND_EXAMPLES, Options
+from conformance.planning import Item
+from conformance.profiles import exploring, shrinking
+from conformance.records import Recorder
+from conformance.scope import settle
+from conformance.signature import Key
+from conformance.store import Store
+from conformance.subjects import Subject
+
+SHRINK_SECONDS, LAST_MOMENT = 20.0, 3.0
+Strategy = Callable[[], st.SearchStrategy[Case]]
+
+
+class Enough(BaseException):
+    """The time for shrinking is up. Not an Exception: Hypothesis would take it for another failure."""
+
+
+@dataclass
+class ItemResult:
+    """What an item leaves for its report: counts for the progress line, and messages for its findings."""
+
+    cases: int = 0
+    verdicts: dict[str, int] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    new: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
+    model_seconds: float = 0.0
+
+
+class Search:
+    """The search of one item."""
+
+    def __init__(
+        self,
+        item: Item,
+        checks: tuple[str, ...],
+        options: Options,
+        subject: Subject,
+        recorder: Recorder,
+        findings: Findings,
+        store: Store,
+        strategy: Strategy,
+    ) -> None:
+        self.item, self.checks, self.options, self.subject = item, checks, options, subject
+        self.recorder, self.findings, self.store, self.strategy = recorder, findings, store, strategy
+        self.examples = options.examples or ROUND_EXAMPLES
+        self.seed = options.item_seed(item.id)
+        self.result = ItemResult()
+        self.failures: list[Failure] = []
+
+    def run(self) -> ItemResult:
+        """Judge the stored cases, draw and judge new ones, shrink what failed and is not explained yet."""
+        start, model_start = time.perf_counter(), MODEL_CODE.seconds
+        if self.item.round == 1:
+            self._stored()
+        self._explore()
+        for failure in self.failures:
+            self._account_for(failure)
+        self.result.seconds = time.perf_counter() - start
+        self.result.model_seconds = MODEL_CODE.seconds - model_start
+        return self.result
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the run's budget is spent."""
+        return self.options.deadline is not None and time.time() >= self.options.deadline
+
+    def _shrink_deadline(self) -> float:
+        """Within the budget, but for a moment that a failure met at its very end is given."""
+        end = time.time() + SHRINK_SECONDS
+        return end if self.options.deadline is None else min(end, max(self.options.deadline, time.time() + LAST_MOMENT))
+
+    def _stored(self) -> None:
+        for source, case in self.store.cases(self.item.family, self.item.architecture):
+            judgement = self._judge(case, counted=False, source=source)
+            for check in set(judgement.verdicts) - set(judgement.failures()):
+                self.store.healed(check, case)
+
+    def _explore(self) -> None:
+        drawn = 0
+
+        def explore(data: st.DataObject) -> None:
+            nonlocal drawn
+            if self.out_of_time:
+                return
+            case = data.draw(self.strategy())
+            drawn += 1
+            # Hypothesis always tries the simplest case first: it runs, but a count of it would be of one case.
+            self._judge(case, counted=drawn > 1, source="random", index=drawn)
+
+        self._run_hypothesis(explore, exploring(self.examples + 1))
+
+    def _run_hypothesis(self, body: Callable[[st.DataObject], None], settings: hypothesis.settings) -> None:
+        # Made anew for each item: one parametrised `@given` over many items is quadratic without a database.
+        hypothesis.seed(self.seed)(settings(hypothesis.given(st.data())(body)))()
+
+    def _judge(self, case: Case, counted: bool, source: str, index: int | None = None) -> Judgement:
+        self.recorder.start(self.item.id, case)
+        judgement = judge(case, self.checks, self.subject)
+        self.recorder.case(self.item.id, judgement, counted, source)
+        self.result.cases += counted
+        for name, verdict in judgement.verdicts.items():
+            if counted:
+                self.result.verdicts[verdict.status] = self.result.verdicts.get(verdict.status, 0) + 1
+            if verdict.status == "fail":
+                difference = verdict.differences[0]
+                self.failures.append(Failure(Key.of(name, difference), case, difference, index, source))
+        return judgement
+
+    def _account_for(self, failure: Failure) -> None:
+        known = self.findings.explaining(failure.key, failure.case)
+        if known is None:
+            known = self._new_finding(failure)
+            self.result.new.append(known)
+        if known.id not in self.result.findings:
+            self.result.findings.append(known.id)
+
+    def _new_finding(self, failure: Failure) -> Finding:
+        start = time.perf_counter()
+        again = same_failure(failure.key, failure.case, self.subject)
+        smallest = self._shrink(failure, again) if again else failure
+        finding = settle(replace(smallest, source=failure.source), self.subject, repeatable=again is not None)
+        self.findings.add(finding)
+        self.store.save(failure.key.check, finding.case)
+        self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)
+        return finding
+
+    def _shrink(self, failure: Failure, again: Failure) -> Failure:
+        """The smallest case on which Hypothesis finds the same failure in time; a stored case is small already."""
+        if failure.index is None:
+            return again
+        kind: type[Exception] = type(f"Fails{abs(hash(failure.key))}", (AssertionError,), {})
+        known: dict[Case, Failure | None] = {failure.case: again}
+        deadline, drawn, best = self._shrink_deadline(), 0, again
+
+        def shrink(data: st.DataObject) -> None:
+            nonlocal drawn, best
+            case = data.draw(self.strategy())
+            drawn += 1
+            if drawn < (failure.index or 0):
+                return
+            if case not in known:
+                if time.time() > deadline:
+                    raise Enough
+                known[case] = same_failure(failure.key, case, self.subject)
+            found = known[case]
+            if found is not None:
+                best = min(best, found, key=lambda f: size_of(f.case))
+                raise kind(failure.key.check)
+
+        with contextlib.suppress(kind, Enough, Flaky):
+            self._run_hypothesis(shrink, shrinking(self.examples + 1))
+        return best

@@ -1,0 +1,86 @@
+"""From what a user typed to the options of a run; everything wrong is said before anything runs."""
+
+from __future__ import annotations
+
+import fnmatch
+import secrets
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.architectures import catalogue
+from conformance.errors import BadInput, unknown
+from conformance.listing import families_of_checks
+from conformance.options import PR_SEED, Options
+from conformance.subjects import BUILT_IN
+
+
+def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names that any of the comma-separated globs matches; BadInput for a glob that matches none."""
+    names = tuple(names)
+    chosen: set[str] = set()
+    for pattern in (part.strip() for part in (patterns or "*").split(",")):
+        matched = fnmatch.filter(names, pattern)
+        if not matched:
+            raise unknown(what, pattern, names)
+        chosen.update(matched)
+    return tuple(name for name in names if name in chosen)
+
+
+def select_architectures(patterns: str | None) -> tuple[str, ...]:
+    """The default selection, or every architecture of the release that a glob matches."""
+    return select(patterns, catalogue.names(), "architecture") if patterns else catalogue.core_names()
+
+
+def report_folder(name: str | None) -> str:
+    """The folder to leave results in, made and tried out. BadInput when it cannot be written."""
+    folder = Path(name) if name else Path("reports") / time.strftime("%Y%m%d-%H%M%S")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInput(f"cannot write the report folder {folder}: {error.strerror or error}") from None
+    if (folder / "records").exists():
+        raise BadInput(f"the report folder {folder} holds an earlier run; choose another with --report")
+    return str(folder)
+
+
+def make_options(
+    *,
+    checks: str | None = None,
+    architectures: str | None = None,
+    subject: str = "installed",
+    examples: int | None = None,
+    budget: float | None = None,
+    seed: int | None = None,
+    profile: str = "pr",
+    fresh: bool = False,
+    max_findings: int | None = None,
+    report: str | None = None,
+    workers: int = 1,
+) -> Options:
+    """The options of a run. Raises BadInput; the report folder is made last."""
+    if examples is not None and budget is not None:
+        raise BadInput("give --examples or --budget, not both: one is reproducible, the other is timed")
+    for name, value in (("--examples", examples), ("--budget", budget), ("--max-findings", max_findings)):
+        if value is not None and value <= 0:
+            raise BadInput(f"{name} is {value:g}, must be more than zero")
+    if subject not in BUILT_IN and ":" not in subject:
+        raise BadInput(f"{unknown('subject', subject, BUILT_IN)}; a subject of your own is named module:object")
+    drawn_seed = PR_SEED if profile == "pr" else secrets.randbelow(2**31)
+    return Options(
+        checks=select(checks, families_of_checks(), "check"),
+        architectures=select_architectures(architectures),
+        subject=subject,
+        examples=examples,
+        budget=budget,
+        seed=drawn_seed if seed is None else seed,
+        profile=profile,
+        fresh=fresh,
+        max_findings=max_findings,
+        workers=workers,
+        deadline=None if budget is None else time.time() + budget,
+        report=report_folder(report),
+    )

@@ -1,0 +1,101 @@
+"""What makes two failures the same finding: computed after simplifying, never from values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from conformance.architectures.cache_kinds import cache_kinds
+from conformance.build import Scenario
+from conformance.case import Case, Settings
+from conformance.errors import BadInput, NotBuildable
+from conformance.verdicts import Difference
+
+# The plainest type of each cache kind: a fault that shows there too is not one type's own.
+PLAINEST = {
+    ("full",): "llama",
+    ("sliding",): "mistral",
+    ("full", "sliding"): "gemma2",
+    ("indexed",): "deepseek_v32",
+    ("convolutional", "full"): "lfm2",
+    ("convolutional", "recurrent"): "mamba2",
+    ("convolutional", "full", "recurrent"): "bamba",
+    ("encoder-decoder", "full"): "t5",
+}
+
+
+@dataclass(frozen=True)
+class Key:
+    """The part of a signature that shows at once: the check, the kind, the field, what raised."""
+
+    check: str
+    kind: str
+    field: str
+    raised_in: str
+
+    @classmethod
+    def of(cls, check: str, difference: Difference) -> Key:
+        """The key of a failed check's first difference."""
+        return cls(check, difference.kind, difference.field, difference.raised_in)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A key, the cache kinds, the settings that the failure needs, and its scope: `any` or a model type."""
+
+    check: str
+    kind: str
+    field: str
+    raised_in: str
+    cache: tuple[str, ...]
+    needs: tuple[str, ...]
+    scope: str
+
+    @property
+    def key(self) -> Key:
+        """The part that shows before simplifying."""
+        return Key(self.check, self.kind, self.field, self.raised_in)
+
+    @property
+    def id(self) -> str:
+        """A readable name, unique for the signature."""
+        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
+        return re.sub(r"[^a-z0-9_.-]+", "-", f"{self.check}-{self.scope}-{digest}".lower())
+
+    def explains(self, key: Key, case: Case) -> bool:
+        """Whether a failure of this key on a case of the same type is the same finding as far as one can tell."""
+        return key == self.key and set(self.needs) <= set(traits(case)) and self.scope in ("any", case.model.architecture)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Signature:
+        """The signature as JSON holds it."""
+        return cls(**{**document, "cache": tuple(document["cache"]), "needs": tuple(document["needs"])})
+
+
+def traits(case: Case) -> tuple[str, ...]:
+    """The settings of a case that are not the plainest, by name."""
+    found = [] if case.model.dtype == "float32" else ["dtype"]
+    found += [] if case.model.attention == "eager" else ["attention kernel"]
+    found += ["several rows"] if len(case.prompt.rows) > 1 else []
+    found += ["padding"] if case.prompt.padded else []
+    plainest = Settings()
+    ignored = {"max_new_tokens", "sample_seed"}
+    settings = case.settings
+    found += [n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)]
+    return tuple(sorted(found + switches(case)))
+
+
+def switches(case: Case) -> list[str]:
+    """The config attributes of the case that are switched on: booleans, and kinds of layers by name."""
+    return sorted(f"config {path}" for path, value in case.model.config.items() if value is True and "use_" in path)
+
+
+def kinds_of(case: Case) -> tuple[str, ...]:
+    """The cache kinds of the case's model in the installed release."""
+    try:
+        return cache_kinds(Scenario(case).config)
+    except (BadInput, NotBuildable):
+        return ("unknown",)

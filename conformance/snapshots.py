@@ -1,0 +1,77 @@
+"""Deep copies of what somebody owns, to tell afterwards whether it was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+MAX_DEPTH = 8
+# What torch keeps in a module's __dict__ beside the attributes that a model's author put there.
+TORCH_INTERNALS = frozenset({"_parameters", "_modules", "training"})
+
+Flat = dict[str, Any]
+
+
+def flatten(value: Any, path: str = "", depth: int = 0, seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
+    """Every leaf of nested mappings, sequences and plain objects, as (dotted path, leaf); tensors are leaves."""
+    if isinstance(value, torch.Tensor) or value is None or isinstance(value, bool | int | float | str | torch.dtype):
+        yield path, value
+    elif id(value) in seen or depth > MAX_DEPTH:
+        return
+    elif isinstance(value, Mapping):
+        for key in value:
+            yield from flatten(value[key], f"{path}.{key}", depth + 1, seen | {id(value)})
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield f"{path}.length", len(value)
+        for index, item in enumerate(value):
+            yield from flatten(item, f"{path}.{index}", depth + 1, seen | {id(value)})
+    elif hasattr(value, "__dict__") and not isinstance(value, type | torch.nn.Module) and not callable(value):
+        yield from flatten(vars(value), path, depth + 1, seen | {id(value)})
+
+
+def snapshot(value: Any, name: str = "") -> Flat:
+    """Every leaf of `value`, tensors cloned, so that a later change in place shows."""
+    return {
+        path: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for path, leaf in flatten(value, name)
+    }
+
+
+def module_state(model: torch.nn.Module) -> Flat:
+    """The plain attributes and buffers of every module: where a model could keep state between calls."""
+    state: Flat = {}
+    for name, module in model.named_modules():
+        own = {k: v for k, v in vars(module).items() if k not in TORCH_INTERNALS and not k.endswith("_hooks")}
+        own.pop("config", None)
+        own.pop("generation_config", None)
+        state.update(snapshot(own, f"model.{name}" if name else "model"))
+    return state
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bitwise equality of two leaves; a NaN equals a NaN in the same place."""
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        if one.shape != other.shape or one.dtype != other.dtype or one.device != other.device:
+            return False
+        if one.device.type == "meta" or torch.equal(one, other):
+            return True
+        return bool(one.is_floating_point() and torch.equal(one.isnan(), other.isnan()) and torch.equal(one.nan_to_num(), other.nan_to_num()))
+    return type(one) is type(other) and (one == other or one != one)
+
+
+def changes(before: Flat, after: Flat) -> dict[str, str]:
+    """The paths whose leaf was added, removed or changed, each with a few words."""
+    found = {path: "removed" for path in before.keys() - after.keys()}
+    found |= {path: "added" for path in after.keys() - before.keys()}
+    found |= {p: describe(before[p], after[p]) for p in before.keys() & after.keys() if not same(before[p], after[p])}
+    return dict(sorted(found.items()))
+
+
+def describe(before: Any, after: Any) -> str:
+    """A change in a few words."""
+    if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+        if before.shape != after.shape:
+            return f"shape {list(before.shape)} became {list(after.shape)}"
+        return "values changed"
+    return f"{before!r:.60} became {after!r:.60}"

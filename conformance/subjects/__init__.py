@@ -1,0 +1,40 @@
+"""What is put to the test. A subject is anything with a name and a `generate`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol, runtime_checkable
+
+from conformance.errors import BadInput, unknown
+
+
+@runtime_checkable
+class Subject(Protocol):
+    """The one call that a subject has to answer."""
+
+    name: str
+
+    def generate(self, model: Any, inputs: dict[str, Any], generation_config: Any, streamer: Any = None) -> Any:
+        """Decode as `model.generate(**inputs, generation_config=..., streamer=...)` would."""
+        ...
+
+
+BUILT_IN = {
+    "installed": "conformance.subjects.installed:Installed",
+    "reference": "conformance.subjects.reference:Reference",
+}
+
+
+def load(name: str) -> Subject:
+    """A built-in subject by name, or a user's own by `module:object`. Raises BadInput."""
+    if name not in BUILT_IN and ":" not in name:
+        raise BadInput(f"{unknown('subject', name, BUILT_IN)}; a subject of your own is named module:object")
+    module, _, attribute = BUILT_IN.get(name, name).partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise BadInput(f"cannot load the subject {name!r}: {error}") from None
+    subject = found() if isinstance(found, type) else found
+    if not isinstance(subject, Subject):
+        raise BadInput(f"the subject {name!r} needs an attribute `name` and a method `generate`")
+    return subject

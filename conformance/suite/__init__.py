@@ -1,0 +1,1 @@
+"""The pytest modules that `conformance run` and `pytest --pyargs conformance.suite` collect."""

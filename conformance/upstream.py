@@ -1,0 +1,120 @@
+"""Every difference between releases of torch, transformers and accelerate that the harness has to know.
+
+Nothing else in the project asks for a version or tries one name after another.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import warnings
+from functools import lru_cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+# The keyword that holds the cache: 5.24 on; before; before, in Mamba models; in models of their own kind.
+CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state", "mems", "past_buckets_states")
+PACKAGES = ("transformers", "torch", "accelerate", "hypothesis", "pytest", "numpy")
+OLDEST, NEWEST_TESTED = "5.0.0", "5.24.0"
+
+
+def versions() -> dict[str, str]:
+    """Installed versions, without importing anything: package → version or 'absent'."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def as_numbers(version: str) -> tuple[int, ...]:
+    """A version's release as numbers; a development build counts as its release."""
+    parts = (part for part in version.split("+")[0].split(".")[:3] if part[:1].isdigit())
+    return tuple(int("".join(c for c in part if c.isdigit())) for part in parts)
+
+
+def release(package: str = "transformers") -> tuple[int, ...]:
+    """The installed release of a package as numbers."""
+    return as_numbers(versions()[package])
+
+
+def quiet() -> None:
+    """One thread, no hub, no advice on the terminal: what every process that builds models sets first."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    import torch
+
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module=r"transformers(\..*)?")
+    warnings.filterwarnings("ignore", module=r"torch(\..*)?")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+
+
+def cache_of(outputs: Any) -> Any:
+    """The cache in a model's or `generate`'s output, or None."""
+    for name in CACHE_NAMES:
+        cache = outputs.get(name) if hasattr(outputs, "get") else getattr(outputs, name, None)
+        if cache is not None:
+            return cache
+    return None
+
+
+def cache_name(mapping: Any) -> str | None:
+    """The keyword under which `mapping` holds a cache, or None."""
+    return next((name for name in CACHE_NAMES if mapping.get(name) is not None), None)
+
+
+@lru_cache(maxsize=None)
+def output_cache_name(output_class: type) -> str:
+    """The field of a `generate` output class that holds the cache."""
+    fields = getattr(output_class, "__dataclass_fields__", {})
+    return next(name for name in CACHE_NAMES if name in fields)
+
+
+def has_default_cache(model: Any) -> bool:
+    """Whether `generate` makes the cache of this model itself, so that its class can be chosen."""
+    for name in ("_supports_default_dynamic_cache", "_supports_default_dynamic_cache_"):
+        if hasattr(model, name):
+            return bool(getattr(model, name)())
+    return True
+
+
+def prefill(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
+    """The first forward over the prompt, prepared by `generate`'s own helper. Returns the model's outputs."""
+    return model._prefill(input_ids, generation_config, kwargs)
+
+
+@lru_cache(maxsize=None)
+def _takes_next_sequence_length(model_class: type) -> bool:
+    return "next_sequence_length" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
+
+
+def next_inputs(model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any], count: int) -> dict[str, Any]:
+    """The inputs of the forward over the last `count` tokens (over all of them without a cache)."""
+    size = count if kwargs.get("use_cache", True) else None
+    prepared: dict[str, Any] = model.prepare_inputs_for_generation(input_ids, next_sequence_length=size, **kwargs)
+    return prepared
+
+
+def ask_for_logits(inputs: dict[str, Any], count: int) -> None:
+    """Have prepared inputs ask for the logits of the last `count` positions, as assisted decoding does."""
+    for name in ("logits_to_keep", "num_logits_to_keep"):
+        if name in inputs:
+            inputs[name] = count
+
+
+def static_cache_settings() -> dict[str, Any]:
+    """The `GenerationConfig` fields that ask for a static cache without compilation."""
+    return {"cache_implementation": "static", "disable_compile": True}
+
+
+@lru_cache(maxsize=None)
+def forward_parameters(model_class: type) -> frozenset[str]:
+    """The names that the forward of a model class takes."""
+    return frozenset(inspect.signature(model_class.forward).parameters)  # type: ignore[attr-defined]

@@ -1,0 +1,83 @@
+"""What a check says of a case: differences, ties, and the one verdict that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Status = Literal["pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable"]
+STATUSES: tuple[Status, ...] = ("pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two runs that should agree do not.
+
+    kind: crash, tokens, length, values, infinity, nan, shape, missing or changed; field: the outcome's field,
+    without step or row numbers; raised_in: the raising function of a crash. These three make a signature;
+    `where`, `expected` and `got` are for the reader.
+    """
+
+    kind: str
+    field: str
+    expected: str
+    got: str
+    where: str = ""
+    raised_in: str = ""
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        return f"{self.field} ({self.kind}){place}: expected {self.expected}, got {self.got}"
+
+
+@dataclass
+class Comparison:
+    """Everything that one comparison of two runs found."""
+
+    differences: list[Difference] = field(default_factory=list)
+    ties: list[str] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=list)
+    not_applicable: str = ""  # a reason that only running could tell
+
+    def __iadd__(self, other: Comparison) -> Comparison:
+        self.differences += other.differences
+        self.ties += other.ties
+        self.allowed += other.allowed
+        self.not_applicable = self.not_applicable or other.not_applicable
+        return self
+
+    @classmethod
+    def of(cls, *differences: Difference) -> Comparison:
+        """A comparison with these differences and nothing else."""
+        return cls(differences=list(differences))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Exactly one per case and check. `reason` says why for all but pass and fail."""
+
+    status: Status
+    reason: str = ""
+    differences: tuple[Difference, ...] = ()
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison) -> Verdict:
+        """not-applicable before fail before tie before allowed before pass."""
+        if comparison.not_applicable:
+            return cls("not-applicable", comparison.not_applicable)
+        if comparison.differences:
+            return cls("fail", differences=tuple(comparison.differences))
+        if comparison.ties:
+            return cls("tie", comparison.ties[0])
+        if comparison.allowed:
+            return cls("allowed", comparison.allowed[0])
+        return cls("pass")
+
+    @property
+    def label(self) -> str:
+        """The status as counted: a blocked verdict names the check that blocks it."""
+        return f"blocked-by {self.reason}" if self.status == "blocked-by" else self.status
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as records hold it."""
+        return {"status": self.status, "reason": self.reason}

@@ -1,0 +1,84 @@
+"""What one process keeps from item to item: the subject, the recorder, the findings and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance import registry, upstream
+from conformance.findings import Finding, Findings
+from conformance.options import Options
+from conformance.planning import Item
+from conformance.records import Recorder
+from conformance.reporting.page import write_finding
+from conformance.search import ItemResult, Search
+from conformance.store import Store
+from conformance.strategies.cases import cases
+from conformance.subjects import load
+
+
+class Worker:
+    """Runs items."""
+
+    def __init__(self, options: Options, name: str, database: Path | None) -> None:
+        upstream.quiet()
+        assert options.report is not None
+        folder = Path(options.report)
+        self.options, self.folder, self.subject = options, folder, load(options.subject)
+        self.recorder, self.findings, self.store = Recorder(folder, name), Findings(folder), Store(database)
+        self.closed = False
+
+    def run(self, item: Item, record_property: Callable[[str, object], None]) -> None:
+        """Search one item; fails the test with a message for each of its findings."""
+        checks = tuple(c for c in self.options.checks if registry.get(c).family == item.family)
+        search = Search(
+            item,
+            checks,
+            self.options,
+            self.subject,
+            self.recorder,
+            self.findings,
+            self.store,
+            lambda: cases(item.family, item.architecture),
+        )
+        try:
+            result = search.run()
+        except Exception as error:
+            self.recorder.line("broke", item=item.id, error=f"{type(error).__name__}: {error}"[:1000])
+            raise
+        self._record(item, result, record_property)
+        for finding in result.new:
+            write_finding(self.folder, finding)
+        if result.findings:
+            pytest.fail(self._message(result), pytrace=False)
+
+    def _record(self, item: Item, result: ItemResult, record_property: Callable[[str, object], None]) -> None:
+        facts = {"seconds": round(result.seconds, 4), "model_seconds": round(result.model_seconds, 4)}
+        self.recorder.item(item.id, outcome="ran", cases=result.cases, findings=result.findings, **facts)
+        record_property("conformance", {"cases": result.cases, "verdicts": result.verdicts, "findings": result.findings})
+
+    def _message(self, result: ItemResult) -> str:
+        new = {finding.id: finding for finding in result.new}
+        blocks = [self._block(new[name]) if name in new else f"{name}: met again" for name in result.findings]
+        return "\n\n".join(blocks)
+
+    def _block(self, finding: Finding) -> str:
+        folder = self.folder / "findings" / finding.id
+        return (
+            f"{finding.signature.check} on {finding.case.model.architecture}\n"
+            f"  expected  {finding.expected}\n  got       {finding.got}\n"
+            f"  case      {finding.case}\n"
+            f"  Reproduce with: conformance replay {folder}"
+        )
+
+    def deselect(self, item: Item, reason: str) -> None:
+        """Write down that an item did not run."""
+        self.recorder.item(item.id, outcome="deselected", reason=reason, cases=0, findings=[])
+
+    def close(self) -> None:
+        """End the shard; safe to call twice."""
+        if not self.closed:
+            self.closed = True
+            self.recorder.close()

@@ -1,0 +1,1 @@
+"""Hypothesis strategies, and nothing else: a strategy is a recipe plus a range."""

@@ -1,0 +1,98 @@
+"""Strategies for tiny models: the free numbers of a type, and the settings that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from conformance.architectures.overrides import Json
+from conformance.architectures.shrink import kind_count, tiny_config
+from conformance.architectures.sizes import MAX_LAYERS, PLAINEST, RANGES, SWITCHES, Range, Sizes
+from conformance.architectures.used import numbers_used
+from conformance.errors import BadInput, unknown
+
+Bounds = tuple[int, int]
+Choice = int | Bounds | SearchStrategy[int]
+
+# A selector that drops keys has exact ties, which look like differences: one draw in this many has one.
+SELECTING = 5
+
+
+def sizes(
+    name: str,
+    *,
+    layer_plans: Sequence[int] | SearchStrategy[tuple[int, ...]] | None = None,
+    switches: bool = True,
+    **numbers: Choice,
+) -> SearchStrategy[Sizes]:
+    """`Sizes` for an architecture: the numbers it uses vary, the others stay at their default.
+
+    Each of `numbers` is a value, a (minimum, maximum) pair or a strategy, by the name of a field of `Sizes`;
+    `layer_plans` is one plan or a strategy of plans; without `switches` nothing is on that a default config hides.
+    Shrinks towards the plainest model. Raises `BadInput` for a number that the architecture does not use, for a value
+    outside its range and for bounds that hold no value.
+    """
+    used = numbers_used(name)
+    for number in numbers:
+        if number not in RANGES:
+            raise unknown("number", number, RANGES)
+        if number not in used:
+            raise BadInput(f"{name} has no use for {number}; it uses {', '.join(used)}")
+    fields: dict[str, SearchStrategy[object]] = {
+        number: _choice(number, numbers.get(number)) for number in used if number in RANGES
+    }
+    if layer_plans is not None or "layer_plan" in used:
+        fields["layer_plan"] = _plans(name, layer_plans)
+    if switches:
+        fields |= {switch: st.booleans() for switch in SWITCHES if switch in used}
+    return st.builds(Sizes, **fields)
+
+
+def configs(
+    name: str,
+    *,
+    layer_plans: Sequence[int] | SearchStrategy[tuple[int, ...]] | None = None,
+    switches: bool = True,
+    **numbers: Choice,
+) -> SearchStrategy[dict[str, Json]]:
+    """Settings for `make_config`: dotted attribute → plain value. Takes what `sizes` takes."""
+    drawn = sizes(name, layer_plans=layer_plans, switches=switches, **numbers)
+    return drawn.map(lambda chosen: tiny_config(name, chosen))
+
+
+def _choice(number: str, choice: Choice | None) -> SearchStrategy[int]:
+    allowed = RANGES[number]
+    if isinstance(choice, SearchStrategy):
+        return choice
+    if isinstance(choice, int):
+        if choice not in allowed:
+            raise BadInput(f"{number} is {choice}, must be {allowed}")
+        return st.just(choice)
+    values = _within(number, allowed, choice)
+    if number == "index_topk" and allowed.maximum in values:
+        return st.one_of(*(st.just(allowed.maximum) for _ in range(SELECTING - 1)), st.sampled_from(values))
+    return st.sampled_from(values)
+
+
+def _within(number: str, allowed: Range, bounds: Bounds | None) -> list[int]:
+    """The values inside the bounds, the default first and the rest upwards, which is the order of shrinking."""
+    low, high = bounds or (allowed.minimum, allowed.maximum)
+    values = [value for value in allowed.values() if low <= value <= high]
+    if not values:
+        raise BadInput(f"no value for {number} between {low} and {high}; it can be {allowed}")
+    default = getattr(PLAINEST, number)
+    return sorted(values, key=lambda value: (value != default, value))
+
+
+def _plans(name: str, plans: Sequence[int] | SearchStrategy[tuple[int, ...]] | None) -> SearchStrategy[tuple[int, ...]]:
+    if isinstance(plans, SearchStrategy):
+        return plans
+    count = kind_count(name)
+    if plans is None:
+        kinds = st.lists(st.integers(0, count - 1), min_size=1, max_size=MAX_LAYERS)
+        return st.just(()) | kinds.map(tuple)
+    if not plans or len(plans) > MAX_LAYERS or not all(0 <= kind < count for kind in plans):
+        raise BadInput(f"layer plan {tuple(plans)} for {name}: 1 to {MAX_LAYERS} indices below {count}")
+    return st.just(tuple(plans))

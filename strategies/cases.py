@@ -1,0 +1,77 @@
+"""Whole cases. A family that adds a plan has a module here of its own name with `plans(...)`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from conformance.architectures.capabilities import capabilities
+from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
+from conformance.strategies.architectures import configs
+from conformance.strategies.prompts import prompts
+from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings
+
+SCALES = (0.3, 0.2, 0.4, 0.15, 0.5, 0.1, 0.6)
+WINDOW_NAMES = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
+
+
+@st.composite
+def models(draw: st.DrawFn, architecture: str) -> ModelSpec:
+    """A tiny model of one type: its config, weight seed and scale, dtype and attention kernel.
+
+    Shrinks to the smallest valid config, float32, eager. Only what the type supports is drawn.
+    """
+    can = capabilities(architecture)
+    kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
+    return ModelSpec(
+        architecture=architecture,
+        config=draw(configs(architecture)),
+        weight_seed=draw(st.integers(0, 2**32 - 1)),
+        init_scale=draw(st.sampled_from(SCALES)),
+        dtype=draw(rarely("float64", "float32", one_in=8)) if can.float64 else "float32",
+        attention=draw(st.sampled_from(kernels)),
+    )
+
+
+def value_of(config: Mapping[str, Any], name: str, default: int) -> int:
+    """The first integer that a config's settings hold under an attribute of this name, nested or not."""
+    found = (v for path, v in config.items() if path.rsplit(".", 1)[-1] == name and isinstance(v, int))
+    return next(found, default)
+
+
+def landmarks_of(model: ModelSpec) -> tuple[int, ...]:
+    """The lengths at which this model's behaviour changes: its windows."""
+    return tuple({value for name in WINDOW_NAMES if (value := value_of(model.config, name, 0)) > 0})
+
+
+@st.composite
+def cases(draw: st.DrawFn, family: str, architecture: str) -> Case:
+    """A case of one check family on one type, the family's plan included."""
+    model = draw(models(architecture))
+    vocabulary = vocabulary_of(model)
+    prompt = draw(prompts(vocabulary=vocabulary, landmarks=landmarks_of(model)))
+    chosen = draw(settings(vocabulary=vocabulary, attentions=model.attention == "eager"))
+    return Case(
+        family=family, model=model, prompt=prompt, settings=chosen, plan=draw(plans(family, model, prompt, chosen))
+    )
+
+
+def vocabulary_of(model: ModelSpec) -> int:
+    """The number of token ids that both sides of the model know."""
+    sizes = [v for path, v in model.config.items() if path.rsplit(".", 1)[-1] == "vocab_size" and isinstance(v, int)]
+    return min(sizes, default=40)
+
+
+def plans(family: str, model: ModelSpec, prompt: Prompt, chosen: Settings) -> st.SearchStrategy[Plan | None]:
+    """The plans of a family: those of its module here, or the plain one."""
+    name = f"conformance.strategies.{family}"
+    if importlib.util.find_spec(name) is None:
+        kind = known_plans().get(family)
+        return st.just(kind() if kind else None)
+    strategy: st.SearchStrategy[Plan] = importlib.import_module(name).plans(model=model, prompt=prompt, settings=chosen)
+    return strategy

@@ -1,0 +1,34 @@
+"""Prompts: one to three rows of one to twenty-four tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from conformance.case import Prompt
+from conformance.strategies.ranges import Span, whole_numbers
+
+
+def lengths(*, span: Span = (1, 24), landmarks: Sequence[int] = ()) -> st.SearchStrategy[int]:
+    """Row lengths in tokens. `landmarks` (a window's size) are met below, at and above in half of the draws."""
+    anywhere = whole_numbers("length", span, 1, 64)
+    around = sorted({n for mark in landmarks for n in (mark - 1, mark, mark + 1, mark + 3) if span[0] <= n <= span[1]})
+    return anywhere | st.sampled_from(around) if around else anywhere
+
+
+@st.composite
+def prompts(
+    draw: st.DrawFn, *, vocabulary: int, rows: Span = (1, 3), length: Span = (1, 24), landmarks: Sequence[int] = ()
+) -> Prompt:
+    """Prompts with token ids in 1 ... vocabulary - 1; rows differ in length half of the time.
+
+    Shrinks to one row holding the token 1.
+    """
+    count = draw(whole_numbers("rows", rows, 1, 8))
+    one_length = lengths(span=length, landmarks=landmarks)
+    token = st.integers(1, vocabulary - 1)
+    sizes = [draw(one_length)] * count
+    if count > 1 and draw(st.booleans()):
+        sizes = [sizes[0], *(draw(one_length) for _ in sizes[1:])]
+    return Prompt(rows=tuple(tuple(draw(st.lists(token, min_size=n, max_size=n))) for n in sizes))

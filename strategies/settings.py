@@ -1,0 +1,36 @@
+"""Generation settings: how many tokens, what ends a row, what fills it up, and how tokens are chosen."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.case import Settings
+from conformance.strategies.ranges import Span, rarely, whole_numbers
+
+
+def ends(*, vocabulary: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """No end token half of the time, else so many that tiny vocabularies meet one within a few steps."""
+    some = st.lists(st.integers(1, vocabulary - 1), min_size=1, max_size=6, unique=True).map(tuple)
+    return st.just(()) | some
+
+
+@st.composite
+def settings(
+    draw: st.DrawFn, *, vocabulary: int, new_tokens: Span = (1, 10), sampling: bool = True, attentions: bool = False
+) -> Settings:
+    """Settings for a model with this vocabulary; shrinks to one new token, greedy, without an end token.
+
+    `attentions` allows to ask for attention weights, which only the eager kernel has.
+    """
+    eos = draw(ends(vocabulary=vocabulary))
+    do_sample = sampling and draw(rarely(True, False, one_in=6))
+    return Settings(
+        max_new_tokens=draw(whole_numbers("new_tokens", new_tokens, 1, 64)),
+        eos=eos,
+        pad=draw(st.sampled_from((0, eos[0]))) if eos else 0,
+        do_sample=do_sample,
+        sample_seed=draw(st.integers(0, 2**16)) if do_sample else 0,
+        repetition_penalty=draw(rarely(1.5, 1.0, one_in=8)),
+        output_attentions=attentions and draw(rarely(True, False, one_in=6)),
+        output_hidden_states=draw(rarely(True, False, one_in=6)),
+    )
