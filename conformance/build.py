@@ -56,12 +56,17 @@ class Scenario:
         A copy of one that never runs: as good as building it again, and twice as fast.
         """
         with MODEL_CODE.running():
-            model = copy.deepcopy(self._pristine(dtype or self.case.model.dtype))
+            model = copy.deepcopy(self._made(dtype or self.case.model.dtype))
             if noise:
                 perturb(model, *noise)
         return model
 
-    def _pristine(self, dtype: str) -> Any:
+    @property
+    def pristine(self) -> Any:
+        """The model that never runs: for questions that need no forward."""
+        return self._made(self.case.model.dtype)
+
+    def _made(self, dtype: str) -> Any:
         if dtype not in self._built:
             model = self._bare_model().to(DTYPES[dtype])
             fill(model, self.case.model.weight_seed, self.case.model.init_scale)
@@ -157,12 +162,12 @@ class Scenario:
     @cached_property
     def model_class(self) -> type:
         """The class of the models."""
-        return type(self._pristine(self.case.model.dtype))
+        return type(self.pristine)
 
     @cached_property
     def fingerprint(self) -> str:
         """A digest of parameter names, shapes and the set config attributes as the release understood them."""
-        shapes = sorted((name, list(tensor.shape)) for name, tensor in tensors(self._pristine(self.case.model.dtype)))
+        shapes = sorted((name, list(tensor.shape)) for name, tensor in tensors(self.pristine))
         effective = {path: self._attribute(path) for path in sorted(self.case.model.config)}
         text = json.dumps([shapes, effective], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:24]

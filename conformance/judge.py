@@ -11,6 +11,7 @@ from conformance.errors import BadInput, NotBuildable
 from conformance.registry import Check
 from conformance.runs import Runs
 from conformance.subjects import Subject
+from conformance.subjects.installed import Installed
 from conformance.verdicts import Verdict
 
 
@@ -33,29 +34,56 @@ class Judgement:
 
 
 def judge(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
-    """Run the named checks of the case's family, the ladder included.
+    """Run the named checks of the case's family, the ladder included. Raises HarnessBroke.
 
-    A difference is blamed on the lowest rung that differs on the same case. Raises HarnessBroke.
+    A difference is blamed on the lowest rung that differs on the same case; and where another subject than
+    the installed release fails, on the release, if that fails the same check in the same way.
     """
     names = tuple(checks)
     try:
         runs = Runs(case, subject)
-        _ = runs.scenario.model_class
+        _ = runs.scenario.pristine
     except NotBuildable as error:
         verdict = Verdict("not-applicable", f"not buildable: {str(error)[:200]}")
         return Judgement(case, dict.fromkeys(names, verdict))
-    memo: dict[str, Verdict] = {}
-    verdicts = {name: _verdict(registry.get(name), runs, memo) for name in names}
-    return Judgement(case, verdicts, frozenset(runs.events), runs)
+    verdicts = Verdicts(runs)
+    return Judgement(case, {name: verdicts.of(name) for name in names}, frozenset(runs.events), runs)
 
 
-def _verdict(check: Check, runs: Runs, memo: dict[str, Verdict]) -> Verdict:
-    if check.name not in memo:
-        memo[check.name] = _blamed(check, _own_verdict(check, runs), runs, memo)
-    return memo[check.name]
+class Verdicts:
+    """The verdicts of one case, each made once, by whichever check asks for it first."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self._made: dict[str, Verdict] = {}
+
+    def of(self, name: str) -> Verdict:
+        """The verdict of a check, blamed on the rung where it belongs."""
+        if name not in self._made:
+            self._made[name] = self._blamed(registry.get(name))
+        return self._made[name]
+
+    def _blamed(self, check: Check) -> Verdict:
+        verdict = own_verdict(check, self.runs)
+        if verdict.status != "fail":
+            return verdict
+        for lower in registry.below(check.name):
+            below = self.of(lower)
+            # A crash is blocked only by a rung that crashes too: other values below explain no exception.
+            if below.status in ("fail", "known") and (_crashes(below) or not _crashes(verdict)):
+                return Verdict("blocked-by", lower, verdict.differences)
+        if self.runs.subject.name != Installed.name and self._installed_fails_too(check, verdict):
+            return Verdict("blocked-by", f"installed {check.name}", verdict.differences)
+        return verdict
+
+    def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:
+        installed = own_verdict(check, Runs(self.runs.case, Installed()))
+        mine, theirs = verdict.differences[0], next(iter(installed.differences), None)
+        return theirs is not None and (mine.kind, mine.field) == (theirs.kind, theirs.field)
 
 
-def _own_verdict(check: Check, runs: Runs) -> Verdict:
+def own_verdict(check: Check, runs: Runs) -> Verdict:
+    """What the check itself says, whatever the rungs below say."""
     try:
         reason = check.not_applicable(runs)
         return Verdict("not-applicable", reason) if reason else Verdict.from_comparison(check.rule(runs))
@@ -63,20 +91,6 @@ def _own_verdict(check: Check, runs: Runs) -> Verdict:
         raise
     except Exception as error:
         raise HarnessBroke(f"the check {check.name} raised on {runs.case.to_json()}") from error
-
-
-def _blamed(check: Check, verdict: Verdict, runs: Runs, memo: dict[str, Verdict]) -> Verdict:
-    """The verdict, or `blocked-by` the lowest rung that differs on the same case.
-
-    A crash is blocked only by a rung that crashes too: other values below do not explain an exception.
-    """
-    if verdict.status != "fail":
-        return verdict
-    for lower in registry.below(check.name):
-        below = _verdict(registry.get(lower), runs, memo)
-        if below.status in ("fail", "known") and (_crashes(below) or not _crashes(verdict)):
-            return Verdict("blocked-by", lower, verdict.differences)
-    return verdict
 
 
 def _crashes(verdict: Verdict) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
-from conformance.architectures.capabilities import facts
+from conformance.architectures.capabilities import facts, stepwise_reason
 from conformance.build import Scenario
 from conformance.clock import MODEL_CODE
 
@@ -31,10 +31,10 @@ class Oracle:
         """The oracle's own model."""
         return self.scenario.model(self._dtype, self._noise)
 
-    @cached_property
-    def stepwise(self) -> bool:
-        """Whether this type needs one forward a step: its whole-sequence forward is another function."""
-        return self.scenario.encoder_decoder or "stepwise_oracle" in facts(self.scenario.case.model.architecture)
+    def stepwise(self, length: int) -> bool:
+        """Whether a sequence of this length needs one forward a step: at once would be another function."""
+        model = self.scenario.case.model
+        return self.scenario.encoder_decoder or bool(stepwise_reason(model.architecture, model.config, length))
 
     @cached_property
     def prepared(self) -> bool:
@@ -46,7 +46,9 @@ class Oracle:
         key = (row, tuple(tokens))
         if key not in self._memo:
             with torch.no_grad(), MODEL_CODE.running():
-                self._memo[key] = self.step_by_step(row, tokens) if self.stepwise else self.at_once(row, tokens)
+                length = len(self._start(row)) + len(tokens)
+                decode = self.step_by_step if self.stepwise(length) else self.at_once
+                self._memo[key] = decode(row, tokens)
         return self._memo[key]
 
     def at_once(self, row: int, tokens: Sequence[int]) -> torch.Tensor:

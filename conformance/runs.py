@@ -165,6 +165,7 @@ class Runs:
             return input_ids
 
         with torch.no_grad():
-            config, model = self.scenario.generation_config(), self.scenario.model()
-            model.generate(**self.scenario.inputs(rows), generation_config=config, custom_generate=catch)
+            self.scenario.pristine.generate(  # prepares everything and runs nothing
+                **self.scenario.inputs(rows), generation_config=self.scenario.generation_config(), custom_generate=catch
+            )
         return caught[0]

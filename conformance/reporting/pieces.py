@@ -1,8 +1,9 @@
 """The bodies of reproducer scripts, read from `scripts/` and made plain: no project, no annotations.
 
-A body is a module with a `main`. It imports what the frame defines from `scripts.frame`, and functions that
-several bodies share from the other modules there; both imports are for the linter, a script holds the functions
-themselves. Nothing here is ever imported or run.
+A body is a module with a function `logits`, which returns two tensors of shape (steps, vocabulary), or `texts`, which
+returns two dictionaries: what is expected and what is got. It imports what the frame defines from `scripts.frame`,
+and functions that bodies share from the other modules there. Those imports are for the linter: a script holds the
+functions themselves. Nothing in `scripts/` is ever imported or run.
 """
 
 from __future__ import annotations
@@ -11,102 +12,142 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
 HERE = "conformance.reporting.scripts."
 FRAME = "frame"
+KINDS = ("logits", "texts")
 NOT_COPIED = ("__future__", "typing")
+WIDTH = 120
+STRING = re.compile(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One module of `scripts/`: the source of its functions, what it imports, and what it needs of the others."""
+    """One module of `scripts/`: its functions as plain source, what it imports, and what it needs of the others.
 
-    name: str
-    functions: str
+    kind: `logits`, `texts`, or "" for a module that is no body.
+    """
+
+    kind: str
+    functions: dict[str, str]
     imports: tuple[str, ...]
     frame: tuple[str, ...]
     pieces: tuple[str, ...]
 
+    @property
+    def sides(self) -> str:
+        """The statements of the body's function, indented, that set `expected` and `got`."""
+        *statements, last = self.functions[self.kind].split("\n")[1:]
+        return "\n".join([*statements, last.replace("return ", "expected, got = ", 1)])
+
 
 def names() -> tuple[str, ...]:
-    """The bodies: the modules of `scripts/` that have a `main`."""
-    files = (f.name for f in resources.files("conformance.reporting").joinpath("scripts").iterdir())
-    found = (name.removesuffix(".py") for name in files if name.endswith(".py"))
-    return tuple(sorted(name for name in found if "\ndef main(" in _text(name)))
-
-
-def _text(name: str) -> str:
-    return resources.files("conformance.reporting").joinpath("scripts", f"{name}.py").read_text(encoding="utf-8")
+    """The bodies, sorted."""
+    files = [f.name for f in resources.files("conformance.reporting").joinpath("scripts").iterdir()]
+    modules = [name.removesuffix(".py") for name in files if name.endswith(".py")]
+    return tuple(sorted(name for name in modules if piece(name).kind))
 
 
 @lru_cache(maxsize=None)
 def piece(name: str) -> Piece:
     """The module of that name. Raises FileNotFoundError when `scripts/` has none."""
-    source = _text(name)
+    file = resources.files("conformance.reporting").joinpath("scripts", f"{name}.py")
+    source = file.read_text(encoding="utf-8")
+    functions = plain_functions(source, documented=("feed", "recompute"))
     imports, frame, pieces = [], [], []
     for statement in ast.parse(source).body:
-        if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith(HERE):
-            module = (statement.module or "").removeprefix(HERE)
-            if module == FRAME:
-                frame += [alias.name for alias in statement.names]
-            else:
-                pieces.append(module)
+        module = (statement.module or "") if isinstance(statement, ast.ImportFrom) else ""
+        if module == HERE + FRAME:
+            frame = [alias.name for alias in statement.names]  # type: ignore[attr-defined]
+        elif module.startswith(HERE):
+            pieces.append(module.removeprefix(HERE))
         elif isinstance(statement, ast.Import | ast.ImportFrom):
             imports.append(ast.unparse(statement))
-    return Piece(name, functions_of(source), tuple(imports), tuple(frame), tuple(pieces))
+    kind = next((kind for kind in KINDS if kind in functions), "")
+    return Piece(kind, functions, tuple(imports), tuple(frame), tuple(pieces))
 
 
-def gather(name: str, instead: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
-    """A body after all that it needs, each once. `instead` puts one module in another's place."""
-    chosen = piece((instead or {}).get(name, name))
-    found = [lower for other in chosen.pieces for lower in gather(other, instead)]
-    return tuple(dict.fromkeys([*found, chosen]))
+def gather(name: str) -> tuple[Piece, ...]:
+    """A body after all that it needs, each once."""
+    found = [lower for other in piece(name).pieces for lower in gather(other)]
+    return tuple({id(part): part for part in [*found, piece(name)]}.values())
 
 
-def functions_of(source: str, documented: bool = True) -> str:
-    """The functions and classes of a module, two lines apart, without comments, blank lines and annotations."""
+def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, str]:
+    """The functions and classes of a module by name, as source without comments, blank lines and annotations.
+
+    Docstrings are kept for `documented` only.
+    """
     tree = ast.parse(source)
-    lines = _without_annotations(tree, source.splitlines())
-    wanted = [s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)]
-    dropped = set() if documented else _docstring_lines(tree)
-    blocks = []
-    for statement in wanted:
+    lines = _plain_lines(tree, source.splitlines(), set(documented))
+    blocks = {}
+    for statement in (s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)):
         first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
-        numbers = range(first, (statement.end_lineno or first) + 1)
-        blocks.append([lines[n - 1] for n in numbers if n not in dropped and lines[n - 1].strip()])
-    return "\n\n\n".join("\n".join(block) for block in blocks)
+        block = [lines[n] for n in range(first, (statement.end_lineno or first) + 1) if lines[n].strip()]
+        blocks[statement.name] = "\n".join(line for text in block for line in fitted(text))
+    return blocks
 
 
-def _docstring_lines(tree: ast.Module) -> set[int]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    documents = [f.body[0] for f in functions if ast.get_docstring(f) is not None and len(f.body) > 1]
-    return {number for d in documents for number in range(d.lineno, (d.end_lineno or d.lineno) + 1)}
-
-
-def _without_annotations(tree: ast.Module, lines: list[str]) -> list[str]:
-    """The lines with annotations cut out; one is always within a line."""
-    cuts: list[tuple[int, int, int]] = []
+def _plain_lines(tree: ast.Module, source: list[str], documented: set[str]) -> dict[int, str]:
+    """The lines by number. What is dropped is left empty."""
+    lines = {number: line.split("  # noqa")[0] for number, line in enumerate(source, 1)}
+    for number in [n for n, line in lines.items() if line.lstrip().startswith("#")]:
+        lines[number] = ""
     for node in ast.walk(tree):
-        if isinstance(node, ast.arg) and node.annotation is not None:
-            cuts.append((node.lineno, node.col_offset + len(node.arg), node.annotation.end_col_offset or 0))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if ast.get_docstring(node) is not None and node.name not in documented:
+                _blank(lines, node.body[0])
+            if isinstance(node, ast.FunctionDef):
+                _plain_signature(lines, node)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            cuts.append((node.lineno, node.target.end_col_offset or 0, node.annotation.end_col_offset or 0))
-        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
-            start = lines[node.returns.lineno - 1].rindex(" ->", 0, node.returns.col_offset)
-            cuts.append((node.returns.lineno, start, node.returns.end_col_offset or 0))
-    plain = list(lines)
-    for number, start, end in sorted(cuts, reverse=True):
-        plain[number - 1] = plain[number - 1][:start] + plain[number - 1][end:]
-    return plain
+            target, annotation = node.target.end_col_offset, node.annotation.end_col_offset
+            lines[node.lineno] = lines[node.lineno][:target] + lines[node.lineno][annotation:]
+        elif isinstance(node, ast.If):
+            _join(lines, node)
+    return lines
+
+
+def _blank(lines: dict[int, str], node: ast.stmt) -> None:
+    lines.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), ""))
+
+
+def _plain_signature(lines: dict[int, str], node: ast.FunctionDef) -> None:
+    arguments = node.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            argument.annotation = None
+    lines.update(dict.fromkeys(range(node.lineno, node.body[0].lineno), ""))
+    lines[node.lineno] = f"{' ' * node.col_offset}def {node.name}({ast.unparse(arguments)}):"
+
+
+def _join(lines: dict[int, str], node: ast.If) -> None:
+    """A branch of one statement goes on the line of its `if` where it fits."""
+    statement = node.body[0]
+    together = f"{lines[node.lineno]} {lines[statement.lineno].strip()}"
+    alone = len(node.body) == 1 and not node.orelse and not isinstance(statement, ast.If | ast.For | ast.With | ast.While)
+    if alone and node.lineno + 1 == statement.lineno == statement.end_lineno and len(together) <= WIDTH:
+        lines[node.lineno], lines[statement.lineno] = together, ""
+
+
+def fitted(line: str) -> list[str]:
+    """A line of source, broken at the last space inside brackets when it is too long."""
+    if len(line) <= WIDTH:
+        return [line]
+    outside = re.sub(STRING, lambda match: "." * len(match[0]), line)[:WIDTH]
+    depths = [outside.count("(", 0, n) + outside.count("[", 0, n) - outside.count(")", 0, n) - outside.count("]", 0, n) for n in range(WIDTH)]
+    at = max(n for n, depth in enumerate(depths) if depth > 0 and outside[n] == " ")
+    indent = " " * (len(line) - len(line.lstrip()) + 8)
+    return [line[:at], *fitted(indent + line[at:].strip())]
 
 
 def import_block(statements: Iterable[str], code: str) -> list[str]:
-    """The import lines that the code uses, sorted: the standard library, a blank line, the rest."""
-    used = {token.string for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.type == tokenize.NAME}
+    """The import lines that the code uses, sorted: the standard library before the rest."""
+    words = tokenize.generate_tokens(io.StringIO(code).readline)
+    used = {word.string for word in words if word.type == tokenize.NAME}
     modules: set[str] = set()
     parts: dict[str, set[str]] = {}
     for node in (n for text in statements for n in ast.parse(text).body):
@@ -117,5 +158,4 @@ def import_block(statements: Iterable[str], code: str) -> list[str]:
     lines = sorted(modules)
     lines += [f"from {module} import {', '.join(sorted(wanted))}" for module, wanted in sorted(parts.items()) if wanted]
     foreign = re.compile(r"(import|from) (numpy|torch|transformers)\b")
-    ours, theirs = [x for x in lines if not foreign.match(x)], [x for x in lines if foreign.match(x)]
-    return [*ours, "", *theirs]
+    return sorted(lines, key=lambda line: bool(foreign.match(line)))

@@ -22,11 +22,14 @@ from conformance.reporting import pieces
 from conformance.reporting.templating import render
 
 import os
+COPIED = ("uniform", "values", "fill")  # of `conformance.weights`
+FORCED, ALL_ROWS = ("groups", "continued"), ("padded", "static", "repeatable", "purity", "streamer", "reference")
 MAX_LINES, MAX_WIDTH = int(os.environ.get("ML", 80)), 120
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
-BEYOND_LOGITS = ("scores", "sequences", "padding")  # fields that a difference can have while the logits agree
-FRAME_IMPORTS = "import sys, signal, hashlib\nimport numpy as np\nimport torch\nimport transformers"
+# Fields that a body's comparison does not look at: such a finding is replayed.
+BEYOND = {"logits": ("scores", "sequences", "padding"), "reference": ("rng", "streamed", "cache", "states")}
+OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import numpy as np", "import torch")
 
 
 def render_script(finding: Finding, versions: dict[str, str] | None = None) -> str:
@@ -47,41 +50,42 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
 
 
 def body_name(finding: Finding) -> str | None:
-    """The body in `scripts/` that shows the finding, or None."""
-    script = registry.get(finding.signature.check).script
+    """The body in `scripts/` that shows the finding, or None where none does."""
+    script, field = registry.get(finding.signature.check).script, finding.signature.field
     if script == "cached" and finding.where.startswith("continuation"):
         script = "continued"
-    return script if script in pieces.names() else None
+    if script not in pieces.names():
+        return None
+    unseen = (*BEYOND.get(script, ()), *BEYOND.get(pieces.piece(script).kind, ()))
+    return None if field.startswith(unseen) else script
 
 
 def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:
     case, key = finding.case, finding.signature
-    parts = pieces.gather(name, {"logits": "scores"} if key.field in BEYOND_LOGITS else {})
-    auto = auto_class(Scenario(case).architecture.task).__name__
+    scenario, parts = Scenario(case), pieces.gather(name)
+    auto = auto_class(scenario.architecture.task).__name__
     raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
+    arguments = f"{_literal(scenario.architecture.model_type)}, {_arguments(constructor_arguments(case))}"
     values: dict[str, Any] = {
         "document": document(finding, versions),
-        "constants": _constants(case, {used for part in parts for used in part.frame}),
-        "weights": copied_weights(),
-        "config": _wrapped(f"{_literal(Scenario(case).architecture.model_type)}, {_arguments(constructor_arguments(case))}", 12),
+        "constants": list(_constants(finding, name, {used for part in parts for used in part.frame}).items()),
+        "weights": "\n".join(pieces.plain_functions(inspect.getsource(weights))[f] for f in COPIED),
+        "config": _wrapped(arguments, 8),
         "auto_class": auto,
         **{field: getattr(case.model, field) for field in ("attention", "dtype", "weight_seed", "init_scale")},
-        "own_settings": _arguments(_set_fields(Scenario(case).plain_generation_config())),
-        "body": "\n\n\n".join(part.functions for part in parts),
+        "own_settings": _arguments(set_fields(scenario.plain_generation_config())),
+        "functions": [text for part in parts for f, text in part.functions.items() if f not in pieces.KINDS],
+        "body": parts[-1].sides,
+        "kind": parts[-1].kind,
+        "bound": BOUND,
         "raises": raises,
         "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
     }
+    if not case.settings.do_sample:
+        values["body"] = values["body"].replace("    torch.manual_seed(SEED)\n", "")
     code = render("script.py.j2", **values, imports=[])
-    statements = [FRAME_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig"]
-    statements += [text for part in parts for text in part.imports]
-    return render("script.py.j2", **values, imports=pieces.import_block(statements, code))
-
-
-def copied_weights() -> str:
-    """The functions of `conformance.weights` that scripts hold."""
-    source = inspect.getsource(weights)
-    copied = source[source.index("# ---- copied into scripts") : source.index("# ---- end of what is copied")]
-    return pieces.functions_of(copied, documented=False)
+    imports = (*OWN_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig")
+    return render("script.py.j2", **values, imports=pieces.import_block([*imports, *(i for p in parts for i in p.imports)], code))
 
 
 def constructor_arguments(case: Case) -> dict[str, Any]:
@@ -100,23 +104,43 @@ def constructor_arguments(case: Case) -> dict[str, Any]:
     return caught
 
 
-def _set_fields(generation_config: Any) -> dict[str, Any]:
+def set_fields(generation_config: Any) -> dict[str, Any]:
     """The fields of a `GenerationConfig` that are not what `generate` takes anyway."""
     fields = {k: v for k, v in vars(generation_config).items() if not k.startswith("_") and k != "transformers_version"}
     return {k: v for k, v in fields.items() if v is not None and v is not False and v != DEFAULTS.get(k)}
 
 
-def _constants(case: Case, used: set[str]) -> list[tuple[str, str]]:
-    settings = _set_fields(Scenario(case).generation_config())
-    values: dict[str, Any] = {
-        "ROWS": [list(row) for row in case.prompt.rows],
-        "SETTINGS": settings,
-        "SEED": case.settings.sample_seed,
-        "CONTINUATION": list(getattr(case.plan, "continuation", ())),
-        "GROUPS": case.plan.sizes() if hasattr(case.plan, "sizes") else [],
+def _constants(finding: Finding, body: str, used: set[str]) -> dict[str, str]:
+    """The source of what the body takes from the frame."""
+    case, scenario = finding.case, Scenario(finding.case)
+    row = row_of(finding)
+    settings = scenario.generation_config()
+    tokens = getattr(case.plan, "continuation", ())
+    if body in FORCED:
+        row, settings = 0, scenario.generation_config(max_new_tokens=len(tokens) + 1, eos_token_id=None, do_sample=False)
+    everything = body in ALL_ROWS
+    values = {
+        "INPUTS": _tensors(scenario.inputs(None if everything else [row])),
+        "ALONE": _tensors(scenario.inputs([row])),
+        "ROW": str(row),
+        "TOKENS": f"torch.tensor({_literal([list(tokens)])})",
+        "GROUPS": _literal(case.plan.sizes()) if hasattr(case.plan, "sizes") else "[]",
+        "SETTINGS": f"{{{_wrapped_value(set_fields(settings))}}}",
+        "SEED": str(case.settings.sample_seed),
     }
-    lines = [(k, _wrapped_value(v)) for k, v in values.items() if k in used or k in ("ROWS", "SETTINGS")]
-    return lines + [("BOUND", f"{BOUND}  # of rounding, relative to the largest logit")] * ("BOUND" in used)
+    unused = () if case.settings.do_sample else ("SEED",)
+    return {name: text for name, text in values.items() if name in used and name not in unused}
+
+
+def row_of(finding: Finding) -> int:
+    """The prompt row that a finding is about: the one it names, else the first."""
+    named = re.match(r"row (\d+)", finding.where)
+    return int(named[1]) if named else 0
+
+
+def _tensors(inputs: dict[str, Any]) -> str:
+    texts = [f"{_literal(name)}: torch.tensor({_literal(tensor.tolist())})" for name, tensor in inputs.items()]
+    return "{" + _wrapped_pairs(texts) + "}"
 
 
 def document(finding: Finding, versions: dict[str, str]) -> str:
@@ -170,11 +194,14 @@ def _arguments(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
 
 
-def _wrapped_value(value: Any) -> str:
-    text = _literal(value)
-    if len(text) < MAX_WIDTH - 16:
-        return text
-    return f"{text[0]}\n{_wrapped(text[1:-1], 4)}\n{text[-1]}"
+def _wrapped_value(value: dict[str, Any]) -> str:
+    return _wrapped_pairs([f"{_literal(k)}: {_literal(v)}" for k, v in value.items()])
+
+
+def _wrapped_pairs(pairs: list[str]) -> str:
+    """The inside of a dictionary: on one line, or on lines of its own."""
+    text = ", ".join(pairs)
+    return text if len(text) < MAX_WIDTH - 14 else f"\n{_wrapped(text, 4)}\n"
 
 
 def _wrapped(text: str, indent: int) -> str:

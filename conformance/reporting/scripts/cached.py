@@ -1,20 +1,18 @@
 # ruff: noqa: INP001
-"""Each row alone with the cache, against recomputing everything."""
+"""A row alone with the cache, against recomputing everything."""
 
 from __future__ import annotations
 
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import ROWS, SEED, SETTINGS, batch, make_model
-from conformance.reporting.scripts.logits import agree
+from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.recompute import recompute
-from conformance.reporting.scripts.tokens import new_tokens
 
 
-def main() -> None:
-    """Decode each row alone with the cache, then recompute the logits under the same tokens."""
-    for row in ROWS:
-        torch.manual_seed(SEED)
-        out = make_model().generate(**batch([row]), generation_config=GenerationConfig(**SETTINGS))
-        agree(out, 0, recompute(row, new_tokens(out, 0)), batch([row]))
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits recomputed under the tokens that decoding with the cache gave, and its own."""
+    torch.manual_seed(SEED)
+    out = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS))
+    start = out.sequences.shape[1] - len(out.logits)
+    return recompute(out.sequences[:, :-1], start), torch.cat(out.logits)

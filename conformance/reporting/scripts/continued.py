@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
-from conformance.reporting.scripts.close import close
+import torch
+from transformers import GenerationConfig
+
 from conformance.reporting.scripts.feed import feed
-from conformance.reporting.scripts.frame import CONTINUATION, ROWS, batch
+from conformance.reporting.scripts.frame import GROUPS, INPUTS, SETTINGS, TOKENS, make_model
 from conformance.reporting.scripts.recompute import recompute
 
 
-def main() -> None:
-    """Feed tokens one by one onto the cache, then recompute the logits under the same tokens."""
-    one_by_one = feed(batch(ROWS[:1]), [CONTINUATION], [1] * len(CONTINUATION))
-    close("logits", recompute(ROWS[0], [*CONTINUATION, 0]), [step[0] for step in one_by_one])
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits recomputed under the tokens, and those of feeding them onto the cache one by one."""
+    model, how = make_model(), {"custom_generate": feed, "tokens": TOKENS, "groups": [1] * sum(GROUPS)}
+    fed = model.generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **how)
+    prompt = INPUTS["input_ids"]
+    if model.config.is_encoder_decoder:
+        prompt = torch.tensor([[model.generation_config.decoder_start_token_id]])
+    return recompute(torch.cat([prompt, TOKENS], dim=1), prompt.shape[1]), fed[0]

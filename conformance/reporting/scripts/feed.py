@@ -6,29 +6,25 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import GenerationConfig
-
-from conformance.reporting.scripts.frame import SETTINGS, make_model
 
 
-def feed(inputs: dict[str, Any], tokens: list[list[int]], groups: list[int]) -> list[torch.Tensor]:
-    """Logits after the prompt, and after each of the tokens that follow it, `groups[i]` of them in forward i."""
-    logits: list[torch.Tensor] = []
-
-    def loop(model: Any, input_ids: Any, generation_config: Any, logits_processor: Any, **kwargs: Any) -> Any:
-        kwargs.pop("stopping_criteria", None)
-        out = model._prefill(input_ids, generation_config, kwargs)
-        logits.append(out.logits[:, -1])
-        for part in torch.tensor(tokens, dtype=torch.long).split(groups, dim=1):
-            size = part.shape[1]
-            kwargs = model._update_model_kwargs_for_generation(out, kwargs, model.config.is_encoder_decoder, size)
-            input_ids = torch.cat([input_ids, part], dim=1)
-            args = model.prepare_inputs_for_generation(input_ids, next_sequence_length=size, **kwargs)
-            args.update({name: size for name in args if name.endswith("logits_to_keep")})
-            out = model(**args, return_dict=True)
-            logits.extend(out.logits[:, -size:].unbind(dim=1))
-        return input_ids
-
-    forced = {**SETTINGS, "max_new_tokens": sum(groups) + 1, "do_sample": False, "eos_token_id": None}
-    make_model().generate(**inputs, generation_config=GenerationConfig(**forced), custom_generate=loop)
-    return logits
+def feed(
+    model: Any,
+    input_ids: torch.Tensor,
+    generation_config: Any,
+    tokens: torch.Tensor,
+    groups: list[int],
+    logits_processor: Any,
+    stopping_criteria: Any,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """A loop inside `generate`: feed the tokens onto its cache, groups[i] in forward i; returns the logits."""
+    out = model._prefill(input_ids, generation_config, kwargs)
+    logits, both = [out.logits[:, -1:]], model.config.is_encoder_decoder
+    for part, size in zip(tokens.split(groups, dim=1), groups):  # noqa: B905
+        kwargs = model._update_model_kwargs_for_generation(out, kwargs, is_encoder_decoder=both, num_new_tokens=size)
+        input_ids = torch.cat([input_ids, part], dim=1)
+        args = model.prepare_inputs_for_generation(input_ids, next_sequence_length=size, **kwargs)
+        out = model(**args | {name: size for name in args if name.endswith("logits_to_keep")}, return_dict=True)
+        logits.append(out.logits[:, -size:])
+    return torch.cat(logits, dim=1)

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from conformance.reporting.scripts.close import close
+import torch
+from transformers import GenerationConfig
+
 from conformance.reporting.scripts.feed import feed
-from conformance.reporting.scripts.frame import CONTINUATION, GROUPS, ROWS, batch
+from conformance.reporting.scripts.frame import GROUPS, INPUTS, SETTINGS, TOKENS, make_model
 
 
-def main() -> None:
-    """Feed the same tokens one by one and in groups onto the same filled cache."""
-    one_by_one = feed(batch(ROWS[:1]), [CONTINUATION], [1] * len(CONTINUATION))
-    in_groups = feed(batch(ROWS[:1]), [CONTINUATION], GROUPS)
-    close("logits", [step[0] for step in one_by_one], [step[0] for step in in_groups])
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits of feeding the tokens one by one onto a filled cache, and of feeding them in groups."""
+    config, how = GenerationConfig(**SETTINGS), {"custom_generate": feed, "tokens": TOKENS}
+    one_by_one = make_model().generate(**INPUTS, generation_config=config, groups=[1] * sum(GROUPS), **how)
+    in_groups = make_model().generate(**INPUTS, generation_config=config, groups=GROUPS, **how)
+    return one_by_one[0], in_groups[0]

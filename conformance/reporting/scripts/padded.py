@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""A padded batch, against each row alone."""
+"""A row of a batch, against the same row alone."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.feed import feed
-from conformance.reporting.scripts.frame import ROWS, SEED, SETTINGS, batch, make_model
-from conformance.reporting.scripts.logits import agree
-from conformance.reporting.scripts.tokens import new_tokens
+from conformance.reporting.scripts.frame import ALONE, INPUTS, ROW, SEED, SETTINGS, make_model
 
 
-def main() -> None:
-    """Decode all rows in one batch, then each row alone under the tokens that it got there."""
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits of a row alone, fed the tokens that it got in the batch, and its logits in the batch."""
     torch.manual_seed(SEED)
-    out = make_model().generate(**batch(ROWS), generation_config=GenerationConfig(**SETTINGS))
-    for row, prompt in enumerate(ROWS):
-        tokens = new_tokens(out, row)[:-1]
-        alone = feed(batch([prompt]), [tokens], [1] * len(tokens))
-        agree(out, row, [step[0] for step in alone], batch(ROWS))
+    config = GenerationConfig(**SETTINGS)
+    out = make_model().generate(**INPUTS, generation_config=config)
+    tokens = out.sequences[ROW, -len(out.logits) :].tolist()
+    steps = next((n for n, token in enumerate(tokens, 1) if token in (config.eos_token_id or [])), len(tokens))
+    how = {"tokens": torch.tensor([tokens[: steps - 1]], dtype=torch.long), "groups": [1] * (steps - 1)}
+    alone = make_model().generate(**ALONE, generation_config=config, custom_generate=feed, **how)
+    return alone[0], torch.stack(out.logits)[:steps, ROW]

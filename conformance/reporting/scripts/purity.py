@@ -8,24 +8,25 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import ROWS, SEED, SETTINGS, batch, make_model
-from conformance.reporting.scripts.leaves import equal, leaves
+from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.leaves import leaves
 
 
-def main() -> None:
-    """Look at everything that the caller owns before and after a call, and at the attributes of the modules."""
-    model, inputs, config = make_model(), batch(ROWS), GenerationConfig(**SETTINGS)
-    kept = ("_parameters", "_modules", "training", "config", "generation_config", "_previous_max_cache_length")
+def belongings(model: Any, config: GenerationConfig) -> dict[str, str]:
+    """The caller's tensors and configs, and all that the model's modules hold beside their parameters."""
+    owned = {"inputs": INPUTS, "generation_config": vars(config), "model.config": vars(model.config)}
+    owned["model.generation_config"] = vars(model.generation_config)
+    not_looked_at = ("_parameters", "_modules", "training", "config", "generation_config", "_previous_max_cache_length")
+    for name, module in model.named_modules():
+        own = {k: v for k, v in vars(module).items() if k not in not_looked_at and not k.endswith("_hooks")}
+        owned[f"model.{name}"] = own
+    return leaves(owned, "")
 
-    def look() -> dict[str, Any]:
-        owned = {"inputs": inputs, "generation_config": config, "model.config": model.config}
-        owned["model.generation_config"] = model.generation_config
-        for name, module in model.named_modules():
-            own = {k: v for k, v in vars(module).items() if k not in kept and not k.endswith("_hooks")}
-            owned[f"model.{name}"] = own
-        return {k: v for name, value in owned.items() for k, v in leaves(value, name).items()}
 
-    before = look()
+def texts() -> tuple[dict[str, str], dict[str, str]]:
+    """All that belongs to the caller and to the model, before and after a call."""
+    model, config = make_model(), GenerationConfig(**SETTINGS)
+    before = belongings(model, config)
     torch.manual_seed(SEED)
-    model.generate(**inputs, generation_config=config)
-    equal("as before the call", before, look())
+    model.generate(**INPUTS, generation_config=config)
+    return before, belongings(model, config)

@@ -3,24 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import ROWS, SEED, SETTINGS, batch, make_model
-from conformance.reporting.scripts.leaves import equal, leaves
+from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.leaves import leaves
 
 
-def main() -> None:
-    """Make the same call three times: twice on the same model and inputs, once on new ones."""
-
-    def call(model: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+def texts() -> tuple[dict[str, str], dict[str, str]]:
+    """The outcome of a call, twice, and those of the same call again and of the same call on a new model."""
+    first, outs = make_model(), []
+    for model in (first, first, make_model()):
         torch.manual_seed(SEED)
-        out = model.generate(**inputs, generation_config=GenerationConfig(**SETTINGS))
-        return leaves([dict(out), torch.get_rng_state()], "output")
-
-    model, inputs = make_model(), batch(ROWS)
-    first = call(model, inputs)
-    equal("the second call", first, call(model, inputs))
-    equal("the call on a new model", first, call(make_model(), batch(ROWS)))
+        out = model.generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS))
+        outs.append(leaves({**out, "generator": torch.get_rng_state()}, "output"))
+    names = ("second call", "call on a new model")
+    expected = {f"{name}: {path}": text for name in names for path, text in outs[0].items()}
+    return expected, {f"{n}: {path}": text for n, out in zip(names, outs[1:]) for path, text in out.items()}  # noqa: B905

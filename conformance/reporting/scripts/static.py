@@ -7,17 +7,17 @@ import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.feed import feed
-from conformance.reporting.scripts.frame import ROWS, SEED, SETTINGS, batch, make_model
-from conformance.reporting.scripts.logits import agree
-from conformance.reporting.scripts.tokens import new_tokens
+from conformance.reporting.scripts.frame import INPUTS, ROW, SEED, SETTINGS, make_model
 
 
-def main() -> None:
-    """Decode with a static cache, then with the dynamic cache under the same tokens."""
-    static = {"cache_implementation": "static", "disable_compile": True}
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The logits with the dynamic cache, fed the tokens that the static cache gave, and those with the static one."""
     torch.manual_seed(SEED)
-    out = make_model().generate(**batch(ROWS), generation_config=GenerationConfig(**SETTINGS, **static))
-    steps = len(out.logits) - 1
-    dynamic = feed(batch(ROWS), out.sequences[:, out.sequences.shape[1] - steps - 1 : -1].tolist(), [1] * steps)
-    for row in range(len(ROWS)):
-        agree(out, row, [step[row] for step in dynamic[: len(new_tokens(out, row))]], batch(ROWS))
+    config, model = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True), make_model()
+    out = model.generate(**INPUTS, generation_config=config)
+    steps = len(out.logits)
+    how = {"tokens": out.sequences[:, -steps:-1], "groups": [1] * (steps - 1), "custom_generate": feed}
+    dynamic = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **how)
+    tokens, ends = out.sequences[ROW, -steps:].tolist(), config.eos_token_id or []
+    steps = next((n for n, token in enumerate(tokens, 1) if token in ends), steps)
+    return dynamic[ROW, :steps], torch.stack(out.logits)[:steps, ROW]
