@@ -46,7 +46,7 @@ def compare_row(
             wide = processed(runs, outcome, index, rows, runs.wide_oracle.logits(row, tokens))[step]
             return abs(float(wide[best] - wide[token]))
 
-        result += compare_tokens(tokens, scores, margin, where)
+        result += compare_tokens(tokens, scores, margin, noise, where)
     return result
 
 

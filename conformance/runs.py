@@ -19,6 +19,7 @@ from conformance.observe import observe
 from conformance.oracle import Oracle
 from conformance.outcome import Crash, Outcome
 from conformance.reference.decode import forced_loop
+from conformance.selection_ties import SelectionTies
 from conformance.subjects import Subject
 
 NOISE_SEEDS, NOISE_SIZE = (1, 2, 3), 1e-6
@@ -115,14 +116,38 @@ class Runs:
         return [Oracle(self.scenario, noise=(seed, NOISE_SIZE)) for seed in NOISE_SEEDS]
 
     def noise(self, row: int, tokens: Sequence[int]) -> Noise:
-        """step → how far the oracle's logits move when its weights are perturbed as rounding would."""
+        """step → how far the oracle's logits move when its weights are perturbed as rounding would.
+
+        Infinite where a selection inside the model was an exact tie, so that no computation is the right one.
+        """
 
         def at(step: int) -> float:
+            if self._selects_among_equals(row, tokens[: step + 1]):
+                return float("inf")
             exact = self.oracle.logits(row, tokens)[step]
             moved = [float((o.logits(row, tokens)[step] - exact).abs().max()) for o in self._perturbed]
             return max((m for m in moved if m == m), default=0.0)
 
         return at
+
+    def _selects_among_equals(self, row: int, tokens: Sequence[int]) -> bool:
+        with SelectionTies() as ties:
+            Oracle(self.scenario).logits(row, tokens)
+        return ties.count > 0
+
+    def alone_under(self, row: int, tokens: Sequence[int]) -> Forced:
+        """Logits of one row by itself under given tokens, one (1, vocabulary) tensor for each of them."""
+        own = self.alone[row]
+        if own.crash is None and own.tokens(0)[: len(tokens)] == list(tokens):
+            return list(own.logits[: len(tokens)])
+        return self.forced([row], torch.tensor([tokens[:-1]], dtype=torch.long), [1] * (len(tokens) - 1))
+
+    def batch_under(self, tokens: list[list[int]]) -> Forced:
+        """Logits of the whole batch under given tokens, one (rows, vocabulary) tensor for each step."""
+        if self.batch.crash is None and all(self.batch.tokens(row) == tokens[row] for row in self.rows):
+            return list(self.batch.logits)
+        steps = torch.tensor([row[:-1] for row in tokens], dtype=torch.long)
+        return self.forced(None, steps, [1] * steps.shape[1])
 
     def forced(
         self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], **config: Any

@@ -25,6 +25,7 @@ from conformance.options import ROUND_EXAMPLES, Options
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
 from conformance.records import Recorder
+from conformance.plainer import plainer
 from conformance.scope import settle
 from conformance.signature import Key
 from conformance.store import Store
@@ -35,7 +36,7 @@ Strategy = Callable[[], st.SearchStrategy[Case]]
 
 
 class Enough(BaseException):
-    """The time for shrinking is up. Not an Exception: Hypothesis would take it for another failure."""
+    """The time for drawing or shrinking is up. Not an Exception: Hypothesis would take it for another failure."""
 
 
 @dataclass
@@ -105,13 +106,14 @@ class Search:
         def explore(data: st.DataObject) -> None:
             nonlocal drawn
             if self.out_of_time:
-                return
+                raise Enough
             case = data.draw(self.strategy())
             drawn += 1
             # Hypothesis always tries the simplest case first: it runs, but a count of it would be of one case.
             self._judge(case, counted=drawn > 1, source="random", index=drawn)
 
-        self._run_hypothesis(explore, exploring(self.examples + 1))
+        with contextlib.suppress(Enough):
+            self._run_hypothesis(explore, exploring(self.examples + 1))
 
     def _run_hypothesis(self, body: Callable[[st.DataObject], None], settings: hypothesis.settings) -> None:
         # Made anew for each item: one parametrised `@given` over many items is quadratic without a database.
@@ -173,4 +175,4 @@ class Search:
 
         with contextlib.suppress(kind, Enough, Flaky):
             self._run_hypothesis(shrink, shrinking(self.examples + 1))
-        return best
+        return plainer(best, self.subject)

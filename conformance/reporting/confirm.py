@@ -1,1 +1,92 @@
-def confirm(folder, processes=2, timeout=120.0): return {}
+"""Execute the script of every finding in a process that has nothing of the run in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from conformance.findings import Findings
+from conformance.reporting import forking
+
+FAULT = 1  # the exit code of a script that met the fault
+LOST = -1  # the helper itself ended
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+WORDS = {
+    0: "the script did not meet the fault",
+    FAULT: "the script met the fault",
+    2: "the script could not run",
+    forking.RAISED: "the script raised",
+    forking.TIMED_OUT: "the script took too long and was killed",
+    LOST: "the process that should run the script ended",
+}
+
+
+def confirm(folder: Path, processes: int = 2, timeout: float = 120.0) -> dict[str, bool]:
+    """Run the script of every finding of the run in `folder`; finding → whether the fault showed again.
+
+    What a script printed is left in `repro.txt` beside it, and the answer in the finding itself. A script that took
+    longer than `timeout` seconds, could not run or is missing confirms nothing.
+    """
+    findings = Findings(folder)
+    known = {finding.id: finding for finding in findings}
+    codes = run_scripts([(findings.folder / name / "repro.py").resolve() for name in known], processes, timeout)
+    confirmed = dict(zip(known, (code == FAULT for code in codes), strict=True))
+    for name, answer in confirmed.items():
+        findings.update(replace(known[name], confirmed=answer))
+    return confirmed
+
+
+def run_scripts(scripts: list[Path], processes: int, timeout: float) -> list[int]:
+    """The exit codes of scripts, in their order; what each printed goes to a text file beside it."""
+    waiting, codes = iter(enumerate(scripts)), [LOST] * len(scripts)
+    with ThreadPoolExecutor(max(1, processes)) as pool, ExitStack() as helpers:
+
+        def work() -> None:
+            process: subprocess.Popen[str] | None = None
+            while (turn := next(waiting, None)) is not None:
+                number, script = turn
+                process = process or helpers.enter_context(helper())
+                codes[number] = _run_one(process, script, timeout)
+                process = None if codes[number] == LOST else process
+
+        for done in [pool.submit(work) for _ in range(min(max(1, processes), len(scripts)))]:
+            done.result()
+    return codes
+
+
+def _run_one(process: subprocess.Popen[str], script: Path, timeout: float) -> int:
+    output = script.with_suffix(".txt")
+    output.write_text("", encoding="utf-8")
+    request = {"script": str(script), "output": str(output), "limit": timeout}
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        code = int(process.stdout.readline())
+    except (OSError, ValueError):
+        code = LOST
+    with output.open("a", encoding="utf-8") as printed:
+        printed.write(f"exit code {code}: {WORDS.get(code, 'the script ended otherwise')}\n")
+    return code
+
+
+@contextmanager
+def helper() -> Iterator[subprocess.Popen[str]]:
+    """A fresh interpreter that runs scripts in children of its own; ended with the block."""
+    command = [sys.executable, str(Path(forking.__file__))]
+    environment = {**os.environ, **ENVIRONMENT}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from itertools import accumulate
 
 HERE = "conformance.reporting.scripts."
 FRAME = "frame"
@@ -125,23 +126,29 @@ def _plain_signature(lines: dict[int, str], node: ast.FunctionDef) -> None:
 
 
 def _join(lines: dict[int, str], node: ast.If) -> None:
-    """A branch of one statement goes on the line of its `if` where it fits."""
-    statement = node.body[0]
-    together = f"{lines[node.lineno]} {lines[statement.lineno].strip()}"
-    alone = len(node.body) == 1 and not node.orelse and not isinstance(statement, ast.If | ast.For | ast.With | ast.While)
-    if alone and node.lineno + 1 == statement.lineno == statement.end_lineno and len(together) <= WIDTH:
-        lines[node.lineno], lines[statement.lineno] = together, ""
+    """The test of an `if` goes on one line, and a branch of one statement after it where that saves a line."""
+    first, statement = node.lineno, node.body[0]
+    test = " ".join(lines[n].strip() for n in range(first, statement.lineno))
+    lines[first] = " " * node.col_offset + test.replace("( ", "(").replace(" )", ")")
+    lines.update(dict.fromkeys(range(first + 1, statement.lineno), ""))
+    together = f"{lines[first]} {lines[statement.lineno].strip()}"
+    simple = not isinstance(statement, ast.If | ast.For | ast.With | ast.While) and len(node.body) == 1 and not node.orelse
+    if simple and statement.lineno == statement.end_lineno and len(fitted(together)) <= len(fitted(lines[first])):
+        lines[first], lines[statement.lineno] = together, ""
 
 
-def fitted(line: str) -> list[str]:
-    """A line of source, broken at the last space inside brackets when it is too long."""
+def fitted(line: str, depth: int = 0) -> list[str]:
+    """A line of source, broken at the last space inside brackets where it is too long; `depth` are open before it."""
     if len(line) <= WIDTH:
         return [line]
-    outside = re.sub(STRING, lambda match: "." * len(match[0]), line)[:WIDTH]
-    depths = [outside.count("(", 0, n) + outside.count("[", 0, n) - outside.count(")", 0, n) - outside.count("]", 0, n) for n in range(WIDTH)]
-    at = max(n for n, depth in enumerate(depths) if depth > 0 and outside[n] == " ")
-    indent = " " * (len(line) - len(line.lstrip()) + 8)
-    return [line[:at], *fitted(indent + line[at:].strip())]
+    outside = STRING.sub(lambda match: "." * len(match[0]), line)[:WIDTH]
+    steps = [(char in "([{") - (char in ")]}") for char in outside]
+    depths = list(accumulate(steps, initial=depth))
+    breaks = [n for n, char in enumerate(outside) if char == " " and depths[n] > 0 and line[:n].strip()]
+    if not breaks:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + (8 if depth == 0 else 0))
+    return [line[: breaks[-1]], *fitted(indent + line[breaks[-1] :].strip(), depths[breaks[-1]])]
 
 
 def import_block(statements: Iterable[str], code: str) -> list[str]:
@@ -152,10 +159,11 @@ def import_block(statements: Iterable[str], code: str) -> list[str]:
     parts: dict[str, set[str]] = {}
     for node in (n for text in statements for n in ast.parse(text).body):
         if isinstance(node, ast.Import):
-            modules |= {ast.unparse(node) for alias in node.names if (alias.asname or alias.name) in used}
+            modules |= {alias.name for alias in node.names if (alias.asname or alias.name) in used}
         elif isinstance(node, ast.ImportFrom) and node.module and node.module not in NOT_COPIED:
             parts.setdefault(node.module, set()).update(a.name for a in node.names if a.name in used)
-    lines = sorted(modules)
+    aliases = {"numpy": "numpy as np"}
+    foreign = [f"import {aliases.get(name, name)}" for name in sorted(modules & {"numpy", "torch"})]
+    lines = [f"import {', '.join(sorted(modules - {'numpy', 'torch'}))}"]
     lines += [f"from {module} import {', '.join(sorted(wanted))}" for module, wanted in sorted(parts.items()) if wanted]
-    foreign = re.compile(r"(import|from) (numpy|torch|transformers)\b")
-    return sorted(lines, key=lambda line: bool(foreign.match(line)))
+    return [x for x in lines if "transformers" not in x] + foreign + [x for x in lines if "transformers" in x]

@@ -44,9 +44,14 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
         return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`")
     if name is None:
         return _replaying(finding, versions, "this check has no form that stands alone")
-    script = _standing_alone(finding, versions, name)
-    too_long = script.count("\n") > MAX_LINES
-    return _replaying(finding, versions, "on its own the script would be long") if too_long else script
+    script = _short_enough(_standing_alone(finding, versions, name))
+    return script or _replaying(finding, versions, f"on its own this script would be longer than {MAX_LINES} lines")
+
+
+def _short_enough(script: str) -> str | None:
+    """The script, without blank lines if it has to be, or None."""
+    dense = script.replace("\n\n", "\n")
+    return next((text for text in (script, dense) if len(text.splitlines()) <= MAX_LINES), None)
 
 
 def body_name(finding: Finding) -> str | None:
@@ -68,8 +73,8 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
     arguments = f"{_literal(scenario.architecture.model_type)}, {_arguments(constructor_arguments(case))}"
     values: dict[str, Any] = {
         "document": document(finding, versions),
-        "constants": list(_constants(finding, name, {used for part in parts for used in part.frame}).items()),
-        "weights": "\n".join(pieces.plain_functions(inspect.getsource(weights))[f] for f in COPIED),
+        "constants": _constants(finding, name, {used for part in parts for used in part.frame}),
+        "weights": [pieces.plain_functions(inspect.getsource(weights))[f] for f in COPIED],
         "config": _wrapped(arguments, 8),
         "auto_class": auto,
         **{field: getattr(case.model, field) for field in ("attention", "dtype", "weight_seed", "init_scale")},
@@ -82,7 +87,7 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
         "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
     }
     if not case.settings.do_sample:
-        values["body"] = values["body"].replace("    torch.manual_seed(SEED)\n", "")
+        values["body"] = re.sub(r"(?m)^ *torch\.manual_seed\(SEED\)\n", "", values["body"])
     code = render("script.py.j2", **values, imports=[])
     imports = (*OWN_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig")
     return render("script.py.j2", **values, imports=pieces.import_block([*imports, *(i for p in parts for i in p.imports)], code))
@@ -110,26 +115,32 @@ def set_fields(generation_config: Any) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v is not None and v is not False and v != DEFAULTS.get(k)}
 
 
-def _constants(finding: Finding, body: str, used: set[str]) -> dict[str, str]:
-    """The source of what the body takes from the frame."""
-    case, scenario = finding.case, Scenario(finding.case)
-    row = row_of(finding)
+def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
+    """The assignments of what the body takes from the frame."""
+    case, scenario, row = finding.case, Scenario(finding.case), row_of(finding)
     settings = scenario.generation_config()
-    tokens = getattr(case.plan, "continuation", ())
+    tokens = list(getattr(case.plan, "continuation", ()))
     if body in FORCED:
         row, settings = 0, scenario.generation_config(max_new_tokens=len(tokens) + 1, eos_token_id=None, do_sample=False)
-    everything = body in ALL_ROWS
-    values = {
-        "INPUTS": _tensors(scenario.inputs(None if everything else [row])),
-        "ALONE": _tensors(scenario.inputs([row])),
-        "ROW": str(row),
-        "TOKENS": f"torch.tensor({_literal([list(tokens)])})",
-        "GROUPS": _literal(case.plan.sizes()) if hasattr(case.plan, "sizes") else "[]",
-        "SETTINGS": f"{{{_wrapped_value(set_fields(settings))}}}",
-        "SEED": str(case.settings.sample_seed),
+    fields = _of_use(set_fields(settings), body)
+    sources = {
+        "INPUTS": _assigned("INPUTS", _tensors(scenario.inputs(None if body in ALL_ROWS else [row]))),
+        "ALONE": _assigned("ALONE", _tensors(scenario.inputs([row]))),
+        "ROW": f"ROW = {row}",
+        "TOKENS": f"TOKENS = {[*tokens, 0]}" if body == "continued" else f"TOKENS = torch.tensor([{tokens}])",
+        "GROUPS": f"GROUPS = {case.plan.sizes() if hasattr(case.plan, 'sizes') else []}",
+        "SETTINGS": _assigned("SETTINGS", {name: _literal(value) for name, value in fields.items()}),
+        "SEED": f"SEED = {case.settings.sample_seed}" if case.settings.do_sample else "",
     }
-    unused = () if case.settings.do_sample else ("SEED",)
-    return {name: text for name, text in values.items() if name in used and name not in unused}
+    return [source for name, source in sources.items() if name in used and source]
+
+
+def _of_use(fields: dict[str, Any], body: str) -> dict[str, Any]:
+    """The fields without the outputs that the body does not look at."""
+    source = "".join(part.functions[f] for part in pieces.gather(body) for f in part.functions)
+    idle = {f"output_{name}" for name in ("logits", "scores") if f"out.{name}" not in source}
+    looked_at = pieces.piece(body).kind == "logits"
+    return {name: value for name, value in fields.items() if not (looked_at and name in idle)}
 
 
 def row_of(finding: Finding) -> int:
@@ -138,19 +149,18 @@ def row_of(finding: Finding) -> int:
     return int(named[1]) if named else 0
 
 
-def _tensors(inputs: dict[str, Any]) -> str:
-    texts = [f"{_literal(name)}: torch.tensor({_literal(tensor.tolist())})" for name, tensor in inputs.items()]
-    return "{" + _wrapped_pairs(texts) + "}"
+def _tensors(inputs: dict[str, Any]) -> dict[str, str]:
+    return {name: f"torch.tensor({_literal(tensor.tolist())})" for name, tensor in inputs.items()}
 
 
 def document(finding: Finding, versions: dict[str, str]) -> str:
     """What is wrong, as the text of a docstring: the rule, what was expected and got, and where."""
     place = f" at {finding.where.strip()}" if finding.where.strip() else ""
     what = f"{finding.signature.field}{place}: expected {_cut(finding.expected)}, got {_cut(finding.got)}."
-    found = f"Found with transformers {versions['transformers']} and torch {versions['torch']}."
-    exits = "Exits with 1 where the fault is there, 0 where not, 2 where it cannot run."
-    lines = [f"Not so in {finding.case.model.architecture}: {rule(finding)}", "", what, f"{found} {exits}"]
-    text = "\n".join(textwrap.fill(line, MAX_WIDTH - 6) for line in lines) + "\n"
+    found = f"Found with transformers {versions['transformers']}, torch {versions['torch']}."
+    exits = "Exits with 1 where the fault is there, else 0 (2: cannot run)."
+    lines = [f"{finding.case.model.architecture} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
+    text = "\n".join(textwrap.fill(line, MAX_WIDTH - 6) for line in lines)
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
@@ -194,14 +204,15 @@ def _arguments(values: dict[str, Any]) -> str:
     return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
 
 
-def _wrapped_value(value: dict[str, Any]) -> str:
-    return _wrapped_pairs([f"{_literal(k)}: {_literal(v)}" for k, v in value.items()])
-
-
-def _wrapped_pairs(pairs: list[str]) -> str:
-    """The inside of a dictionary: on one line, or on lines of its own."""
-    text = ", ".join(pairs)
-    return text if len(text) < MAX_WIDTH - 14 else f"\n{_wrapped(text, 4)}\n"
+def _assigned(name: str, values: dict[str, str]) -> str:
+    """An assignment of a dictionary, given the source of its values, on as few lines as hold its pairs whole."""
+    lines = [f"{name} = {{"]
+    for number, (key, text) in enumerate(values.items(), 1):
+        pair = f'"{key}": {text}{"," if number < len(values) else "}"}'
+        if len(lines[-1]) + len(pair) + 1 > MAX_WIDTH:
+            lines.append("   ")
+        lines[-1] += pair if lines[-1].endswith("{") else f" {pair}"
+    return "\n".join(text for line in lines for text in pieces.fitted(line.rstrip()) if text)
 
 
 def _wrapped(text: str, indent: int) -> str:

@@ -17,7 +17,7 @@ def leaves(value: Any, path: str, depth: int = 9) -> dict[str, str]:
         return {path: repr(value)}
     if isinstance(value, (list, tuple, set, frozenset)):
         value = dict(enumerate(value))
-    elif not isinstance(value, Mapping):
+    if not isinstance(value, Mapping):
         value = {} if callable(value) else getattr(value, "__dict__", {})
     inside = value.items() if depth else ()
     return {k: v for key, item in inside for k, v in leaves(item, f"{path}.{key}", depth - 1).items()}

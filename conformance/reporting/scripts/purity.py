@@ -18,8 +18,8 @@ def belongings(model: Any, config: GenerationConfig) -> dict[str, str]:
     owned["model.generation_config"] = vars(model.generation_config)
     not_looked_at = ("_parameters", "_modules", "training", "config", "generation_config", "_previous_max_cache_length")
     for name, module in model.named_modules():
-        own = {k: v for k, v in vars(module).items() if k not in not_looked_at and not k.endswith("_hooks")}
-        owned[f"model.{name}"] = own
+        own = [k for k in vars(module) if k not in not_looked_at and not k.endswith("_hooks")]
+        owned[f"model.{name}"] = {attribute: vars(module)[attribute] for attribute in own}
     return leaves(owned, "")
 
 

@@ -38,6 +38,5 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     for how in ({"custom_generate": loop}, {}):
         torch.manual_seed(SEED)
         out = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **how)
-        fields = [(name, step) for name in ("sequences", "logits", "scores") for step in range(len(out[name]))]
-        outs.append({f"{name} {step}": repr(out[name][step].tolist()) for name, step in fields})
+        outs.append({name: str([step.tolist() for step in out[name]]) for name in ("sequences", "logits", "scores")})
     return outs[0], outs[1]

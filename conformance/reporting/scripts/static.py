@@ -6,18 +6,16 @@ from __future__ import annotations
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.feed import feed
 from conformance.reporting.scripts.frame import INPUTS, ROW, SEED, SETTINGS, make_model
 
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
-    """The logits with the dynamic cache, fed the tokens that the static cache gave, and those with the static one."""
+    """The logits with the dynamic cache, where only the tokens that the static cache gave are allowed, and its own."""
     torch.manual_seed(SEED)
-    config, model = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True), make_model()
-    out = model.generate(**INPUTS, generation_config=config)
-    steps = len(out.logits)
-    how = {"tokens": out.sequences[:, -steps:-1], "groups": [1] * (steps - 1), "custom_generate": feed}
-    dynamic = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **how)
-    tokens, ends = out.sequences[ROW, -steps:].tolist(), config.eos_token_id or []
-    steps = next((n for n, token in enumerate(tokens, 1) if token in ends), steps)
-    return dynamic[ROW, :steps], torch.stack(out.logits)[:steps, ROW]
+    config = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
+    out = make_model().generate(**INPUTS, generation_config=config)
+    same = {"prefix_allowed_tokens_fn": lambda row, ids: [int(out.sequences[row, len(ids)])]}
+    dynamic = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **same)
+    tokens, ends = out.sequences[ROW, -len(out.logits) :].tolist(), config.eos_token_id or []
+    steps = next((n for n, token in enumerate(tokens, 1) if token in ends), len(tokens))
+    return torch.stack(dynamic.logits)[:steps, ROW], torch.stack(out.logits)[:steps, ROW]
