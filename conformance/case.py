@@ -72,8 +72,9 @@ def _bounded(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int | float):
-        if abs(value) > MAX_CONFIG_NUMBER and not (isinstance(value, float) and abs(value) <= 1e7):
-            raise ValueError(f"{where} is {value}, larger than {MAX_CONFIG_NUMBER}")
+        largest = 1e7 if isinstance(value, float) else MAX_CONFIG_NUMBER
+        if not abs(value) <= largest:  # so written that NaN is refused too
+            raise ValueError(f"{where} is {value}, larger than {largest:g}")
         return value
     if isinstance(value, str):
         if len(value) > 64:
@@ -208,7 +209,7 @@ def parse_case(text: str, source: str = "case") -> Case:
     """A case from JSON text. Raises CaseRefused with one line naming the field that is wrong."""
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise CaseRefused(f"{source} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CaseRefused(f"{source} holds a {type(document).__name__}, not a case (a JSON object)")

@@ -105,7 +105,7 @@ class Oracle:
             arguments = self.model.prepare_inputs_for_generation(tensor, attention_mask=mask, use_cache=False)
         else:
             arguments = {"input_ids": tensor, "attention_mask": torch.ones_like(tensor)}
-            if "position_ids" in taken:
+            if "position_ids" in taken and "no_position_ids" not in facts(self.scenario.case.model.architecture):
                 arguments["position_ids"] = torch.arange(len(ids))[None]
         if "attention_mask" not in taken and "kwargs" not in taken:
             arguments.pop("attention_mask", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,10 +13,10 @@ from conformance.failures import Failure, same_failure
 from conformance.subjects import Subject
 
 
-def plainer(failure: Failure, subject: Subject) -> Failure:
-    """The same failure with every setting at its plainest value that it does without."""
+def plainer(failure: Failure, subject: Subject, deadline: float) -> Failure:
+    """The same failure with every setting at its plainest value that it does without, as far as time allows."""
     best, changed = failure, True
-    while changed:
+    while changed and time.time() < deadline:
         changed = False
         for case in plainer_cases(best.case):
             found = same_failure(failure.key, case, subject)
@@ -26,30 +27,40 @@ def plainer(failure: Failure, subject: Subject) -> Failure:
 
 
 def plainer_cases(case: Case) -> Iterator[Case]:
-    """The case with one part at its plainest, for every part that is not."""
-    plain_model, plain_settings = ModelSpec(), Settings()
+    """The case with one part plainer, for every part that is not at its plainest: settings first, then sizes."""
     for name in ("dtype", "attention", "init_scale", "weight_seed"):
-        if getattr(case.model, name) != getattr(plain_model, name):
-            yield case.replace(model=case.model.replace(**{name: getattr(plain_model, name)}))
+        if getattr(case.model, name) != getattr(ModelSpec(), name):
+            yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
     for name in Settings.model_fields:
-        if name != "max_new_tokens" and getattr(case.settings, name) != getattr(plain_settings, name):
-            yield case.replace(settings=case.settings.replace(**{name: getattr(plain_settings, name)}))
-    if len(case.prompt.rows) > 1:
-        for row in case.prompt.rows:
-            yield case.replace(prompt=Prompt(rows=(row,)))
-    if case.prompt.padded:
-        shortest = min(map(len, case.prompt.rows))
-        yield case.replace(prompt=Prompt(rows=tuple(row[:shortest] for row in case.prompt.rows)))
+        if getattr(case.settings, name) != getattr(Settings(), name):
+            yield case.replace(settings=case.settings.replace(**{name: getattr(Settings(), name)}))
+    yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
+    if case.settings.max_new_tokens > 2:
+        yield case.replace(settings=case.settings.replace(max_new_tokens=case.settings.max_new_tokens // 2))
+
+
+def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:
+    """One row, rows of one length, shorter rows, and the token 1 everywhere, as far as they are not so yet."""
+    if len(prompt.rows) > 1:
+        yield from (Prompt(rows=(row,)) for row in prompt.rows)
+        yield from (Prompt(rows=prompt.rows[:n] + prompt.rows[n + 1 :]) for n in range(len(prompt.rows)))
+    if prompt.padded:
+        shortest = min(map(len, prompt.rows))
+        yield Prompt(rows=tuple(row[:shortest] for row in prompt.rows))
+    if max(map(len, prompt.rows)) > 1:
+        yield Prompt(rows=tuple(row[: max(1, len(row) // 2)] for row in prompt.rows))
+        yield Prompt(rows=tuple(row[1:] or row for row in prompt.rows))
+    if any(token != 1 for row in prompt.rows for token in row):
+        yield Prompt(rows=tuple((1,) * len(row) for row in prompt.rows))
 
 
 def _plainest_config(case: Case) -> Iterator[Case]:
     try:
         config = tiny_config(case.model.architecture)
-        highest = max(max(row) for row in case.prompt.rows)
-        if dict(case.model.config) != config and highest < int(str(config.get("vocab_size", 64))):
-            plainest = case.replace(model=case.model.replace(config=config))
-            if plainest != case:
-                yield plainest
     except (BadInput, NotBuildable):
         return
+    highest = max(max(row) for row in case.prompt.rows)
+    plainest = case.replace(model=case.model.replace(config=config))
+    if plainest != case and highest < int(str(config.get("vocab_size", 64))):
+        yield plainest

@@ -37,16 +37,17 @@ def compare_row(
     result = _length(tokens, runs, where) if outcome.steps else Comparison()
     noise = runs.noise(row, tokens)
     logits = [step[index] for step in outcome.logits[: len(tokens)]]
-    result += compare_steps("logits", logits, list(expected), noise, where)
+    result += compare_steps("logits", logits, list(expected), noise, where, runs.bound)
     scores = processed(runs, outcome, index, rows, expected)
-    result += compare_steps("scores", [s[index] for s in outcome.scores[: len(tokens)]], scores, noise, where)
+    got = [step[index] for step in outcome.scores[: len(tokens)]]
+    result += compare_steps("scores", got, scores, noise, where, runs.bound)
     if not settings.do_sample:
 
         def margin(step: int, best: int, token: int) -> float:
             wide = processed(runs, outcome, index, rows, runs.wide_oracle.logits(row, tokens))[step]
             return abs(float(wide[best] - wide[token]))
 
-        result += compare_tokens(tokens, scores, margin, noise, where)
+        result += compare_tokens(tokens, scores, margin, noise, where, runs.bound)
     return result
 
 

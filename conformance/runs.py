@@ -13,7 +13,7 @@ from conformance.architectures.capabilities import Capabilities, capabilities, f
 from conformance.build import Scenario
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
-from conformance.compare import Noise
+from conformance.compare import BOUND, NOISY_BOUND, Noise
 from conformance.limits import time_limit
 from conformance.observe import observe
 from conformance.oracle import Oracle
@@ -51,6 +51,11 @@ class Runs:
     def facts(self) -> Mapping[str, Any]:
         """What is known about running this type: name of the fact → reason."""
         return facts(self.case.model.architecture)
+
+    @property
+    def bound(self) -> float:
+        """How far logits may be off, relative to the largest: stated per type."""
+        return NOISY_BOUND if "noisy" in self.facts else BOUND
 
     @cached_property
     def has_default_cache(self) -> bool:

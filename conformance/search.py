@@ -175,4 +175,4 @@ class Search:
 
         with contextlib.suppress(kind, Enough, Flaky):
             self._run_hypothesis(shrink, shrinking(self.examples + 1))
-        return plainer(best, self.subject)
+        return plainer(best, self.subject, deadline + LAST_MOMENT)

@@ -26,7 +26,7 @@ def uniform(seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def values(seed: int, name: str, shape: tuple[int, ...], scale: float) -> np.ndarray:
-    """Values for the tensor `name`, by its role: decays stay stable, norms near one, the rest has std `scale`."""
+    """Values of the tensor `name`, by its role: decays stay stable, norms are near one, the rest has std `scale`."""
     u, last = uniform(seed, name, shape), name.rsplit(".", 1)[-1]
     if "A_log" in name:
         return 0.75 + 0.75 * u
@@ -36,21 +36,24 @@ def values(seed: int, name: str, shape: tuple[int, ...], scale: float) -> np.nda
         return u - 2.0
     if "time_mix" in name:
         return 0.5 + 0.5 * u
-    if len(shape) <= 1 and any(part in last for part in ("weight", "scale", "scalar", "gamma", "multiplier", "D", "skip")):
+    near_one = ("weight", "scale", "scalar", "gamma", "multiplier", "D", "skip")
+    if len(shape) <= 1 and any(part in last for part in near_one):
         return 1.0 + 0.25 * u
     return u * (3.0**0.5) * scale
 
 
 def fill(model: torch.nn.Module, seed: int, scale: float) -> None:
-    """Fill all parameters, and the persistent buffers that hold one constant, in place."""
+    """Fill all parameters in place, and the persistent buffers that are all zeros or all ones."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             tensor.copy_(torch.from_numpy(np.asarray(values(seed, name, tuple(tensor.shape), scale))))
         state = model.state_dict(keep_vars=True)
         for name, tensor in model.named_buffers():
-            if name in state and tensor.is_floating_point() and tensor.numel() and (tensor == tensor.flatten()[0]).all():
-                noise = torch.from_numpy(np.asarray(uniform(seed, name, tuple(tensor.shape)))).to(tensor.dtype)
-                tensor.add_(noise, alpha=0.1 * scale)
+            # Any other buffer follows from the config, as a decay or a position table does.
+            plain = tensor.is_floating_point() and tensor.numel() and ((tensor == 0).all() or (tensor == 1).all())
+            if name in state and plain:
+                noise = torch.from_numpy(np.asarray(uniform(seed, name, tuple(tensor.shape))))
+                tensor.add_(noise.to(tensor.dtype), alpha=0.1 * scale)
 
 
 # ---- end of what is copied

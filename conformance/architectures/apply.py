@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.architectures.defaults import children, differences, has, make_default, one_line
 from conformance.architectures.overrides import Json
 from conformance.architectures.roles import formula_of
-from conformance.errors import BadInput, NotBuildable
+from conformance.errors import BadInput, CaseRefused, NotBuildable
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -107,6 +107,6 @@ def _refuse_large(config: PreTrainedConfig, prefix: str = "") -> None:
             continue
         limit = {"layers": LAYERS, "vocabulary": VOCABULARY}.get(formula, SIZE)
         if value > limit:
-            raise BadInput(f"not a tiny model: {prefix}{attribute} is {value}, at most {limit} is accepted")
+            raise CaseRefused(f"not a tiny model: {prefix}{attribute} is {value}, at most {limit} is accepted")
     for name, child in children(config).items():
         _refuse_large(child, f"{prefix}{name}.")

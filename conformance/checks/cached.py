@@ -72,7 +72,7 @@ def forced_crash(crash: Crash, beside: str) -> Comparison:
 def _under_forced_tokens(
     runs: Runs, got: list[torch.Tensor], expected: list[torch.Tensor], row: int, tokens: list[int]
 ) -> Comparison:
-    return compare_steps("logits", got, expected, runs.noise(row, tokens), "continuation ")
+    return compare_steps("logits", got, expected, runs.noise(row, tokens), "continuation ", runs.bound)
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed"], script="groups")

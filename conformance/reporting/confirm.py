@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conformance.findings import Findings
 from conformance.reporting import forking
+from conformance.reporting.page import write_page
 
 FAULT = 1  # the exit code of a script that met the fault
 LOST = -1  # the helper itself ended
@@ -31,15 +32,17 @@ WORDS = {
 def confirm(folder: Path, processes: int = 2, timeout: float = 120.0) -> dict[str, bool]:
     """Run the script of every finding of the run in `folder`; finding → whether the fault showed again.
 
-    What a script printed is left in `repro.txt` beside it, and the answer in the finding itself. A script that took
-    longer than `timeout` seconds, could not run or is missing confirms nothing.
+    What a script printed is left in `repro.txt` beside it, and the answer in the finding and on its page. A script
+    that took longer than `timeout` seconds, could not run or is missing confirms nothing.
     """
     findings = Findings(folder)
     known = {finding.id: finding for finding in findings}
     codes = run_scripts([(findings.folder / name / "repro.py").resolve() for name in known], processes, timeout)
     confirmed = dict(zip(known, (code == FAULT for code in codes), strict=True))
     for name, answer in confirmed.items():
-        findings.update(replace(known[name], confirmed=answer))
+        finding = replace(known[name], confirmed=answer)
+        findings.update(finding)
+        write_page(folder, finding)
     return confirmed
 
 

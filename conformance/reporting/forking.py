@@ -23,10 +23,11 @@ PAUSE = 0.005
 def warm_up() -> None:
     """Import what every script needs."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GenerationConfig
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig, LlamaForCausalLM
 
     torch.set_num_threads(1)
-    _ = AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, GenerationConfig
+    # One model's module brings what those of the others share.
+    _ = AutoConfig, AutoModelForSeq2SeqLM, GenerationConfig, LlamaForCausalLM
 
 
 def run(script: str, output: str, limit: float) -> int:
@@ -66,11 +67,14 @@ def _become(script: str, output: str) -> NoReturn:
         target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(target, 1)
         os.dup2(target, 2)
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
         os.chdir(os.path.dirname(script))  # noqa: PTH120 - scripts come by their absolute path
         sys.argv = [script]
         runpy.run_path(script, run_name="__main__")
     except SystemExit as stop:
         code = stop.code
+        if not isinstance(code, int | None):
+            print(code, file=sys.stderr)  # noqa: T201 - as the interpreter does
     except BaseException:  # noqa: BLE001 - as the interpreter: whatever a script raises is printed and ends it
         traceback.print_exc()
         code = RAISED

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
-from itertools import accumulate
+
+from conformance.reporting.source import fitted
 
 HERE = "conformance.reporting.scripts."
 FRAME = "frame"
 KINDS = ("logits", "texts")
 NOT_COPIED = ("__future__", "typing")
-WIDTH = 120
-STRING = re.compile(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"")
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,8 @@ class Piece:
     @property
     def sides(self) -> str:
         """The statements of the body's function, indented, that set `expected` and `got`."""
-        *statements, last = self.functions[self.kind].split("\n")[1:]
-        return "\n".join([*statements, last.replace("return ", "expected, got = ", 1)])
+        before, _, last = self.functions[self.kind].partition("\n")[2].rpartition("    return ")
+        return f"{before}    expected, got = {last}"
 
 
 def names() -> tuple[str, ...]:
@@ -53,7 +51,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(name for name in modules if piece(name).kind))
 
 
-@lru_cache(maxsize=None)
+@cache
 def piece(name: str) -> Piece:
     """The module of that name. Raises FileNotFoundError when `scripts/` has none."""
     file = resources.files("conformance.reporting").joinpath("scripts", f"{name}.py")
@@ -72,10 +70,11 @@ def piece(name: str) -> Piece:
     return Piece(kind, functions, tuple(imports), tuple(frame), tuple(pieces))
 
 
-def gather(name: str) -> tuple[Piece, ...]:
-    """A body after all that it needs, each once."""
-    found = [lower for other in piece(name).pieces for lower in gather(other)]
-    return tuple({id(part): part for part in [*found, piece(name)]}.values())
+def gather(name: str, instead: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
+    """A body after all that it needs, each once; `instead` puts a module in the place of one that the body names."""
+    swaps = instead or {}
+    parts = [lower for other in piece(name).pieces for lower in gather(swaps.get(other, other), swaps)]
+    return tuple({id(part): part for part in [*parts, piece(name)]}.values())
 
 
 def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, str]:
@@ -95,9 +94,10 @@ def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, st
 
 def _plain_lines(tree: ast.Module, source: list[str], documented: set[str]) -> dict[int, str]:
     """The lines by number. What is dropped is left empty."""
-    lines = {number: line.split("  # noqa")[0] for number, line in enumerate(source, 1)}
-    for number in [n for n, line in lines.items() if line.lstrip().startswith("#")]:
-        lines[number] = ""
+    lines = dict(enumerate(source, 1))
+    for word in tokenize.generate_tokens(io.StringIO("\n".join(source)).readline):
+        if word.type == tokenize.COMMENT:
+            lines[word.start[0]] = lines[word.start[0]][: word.start[1]].rstrip()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if ast.get_docstring(node) is not None and node.name not in documented:
@@ -132,23 +132,11 @@ def _join(lines: dict[int, str], node: ast.If) -> None:
     lines[first] = " " * node.col_offset + test.replace("( ", "(").replace(" )", ")")
     lines.update(dict.fromkeys(range(first + 1, statement.lineno), ""))
     together = f"{lines[first]} {lines[statement.lineno].strip()}"
-    simple = not isinstance(statement, ast.If | ast.For | ast.With | ast.While) and len(node.body) == 1 and not node.orelse
-    if simple and statement.lineno == statement.end_lineno and len(fitted(together)) <= len(fitted(lines[first])):
+    alone = (
+        len(node.body) == 1 and not node.orelse and not isinstance(statement, ast.If | ast.For | ast.With | ast.While)
+    )
+    if alone and statement.lineno == statement.end_lineno and len(fitted(together)) <= len(fitted(lines[first])):
         lines[first], lines[statement.lineno] = together, ""
-
-
-def fitted(line: str, depth: int = 0) -> list[str]:
-    """A line of source, broken at the last space inside brackets where it is too long; `depth` are open before it."""
-    if len(line) <= WIDTH:
-        return [line]
-    outside = STRING.sub(lambda match: "." * len(match[0]), line)[:WIDTH]
-    steps = [(char in "([{") - (char in ")]}") for char in outside]
-    depths = list(accumulate(steps, initial=depth))
-    breaks = [n for n, char in enumerate(outside) if char == " " and depths[n] > 0 and line[:n].strip()]
-    if not breaks:
-        return [line]
-    indent = " " * (len(line) - len(line.lstrip()) + (8 if depth == 0 else 0))
-    return [line[: breaks[-1]], *fitted(indent + line[breaks[-1] :].strip(), depths[breaks[-1]])]
 
 
 def import_block(statements: Iterable[str], code: str) -> list[str]:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 import re
 import textwrap
 from typing import Any
 
 from conformance import registry, upstream, weights
 from conformance.architectures.apply import build
+from conformance.architectures.capabilities import facts
 from conformance.architectures.defaults import config_class_of, default_config
 from conformance.architectures.overrides import override
 from conformance.build import Scenario, auto_class
 from conformance.case import Case, plain
+from conformance.checks.purity import KEPT_ON_PURPOSE
 from conformance.compare import BOUND
 from conformance.findings import Finding
 from conformance.limits import CALL_SECONDS, TookTooLong
 from conformance.reporting import pieces
+from conformance.reporting.source import WIDTH, arguments, assigned, broken, fitted, literal, wrapped
 from conformance.reporting.templating import render
+from conformance.snapshots import TORCH_INTERNALS
 
-import os
 COPIED = ("uniform", "values", "fill")  # of `conformance.weights`
 FORCED, ALL_ROWS = ("groups", "continued"), ("padded", "static", "repeatable", "purity", "streamer", "reference")
-MAX_LINES, MAX_WIDTH = int(os.environ.get("ML", 80)), 120
+NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
+MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
 # Fields that a body's comparison does not look at: such a finding is replayed.
@@ -67,30 +70,39 @@ def body_name(finding: Finding) -> str | None:
 
 def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:
     case, key = finding.case, finding.signature
-    scenario, parts = Scenario(case), pieces.gather(name)
+    scenario, parts = Scenario(case), pieces.gather(name, {"recompute": recompute_of(case)})
     auto = auto_class(scenario.architecture.task).__name__
     raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
-    arguments = f"{_literal(scenario.architecture.model_type)}, {_arguments(constructor_arguments(case))}"
+    made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))}"
     values: dict[str, Any] = {
         "document": document(finding, versions),
         "constants": _constants(finding, name, {used for part in parts for used in part.frame}),
         "weights": [pieces.plain_functions(inspect.getsource(weights))[f] for f in COPIED],
-        "config": _wrapped(arguments, 8),
+        "config": wrapped(made_from, 8),
         "auto_class": auto,
         **{field: getattr(case.model, field) for field in ("attention", "dtype", "weight_seed", "init_scale")},
-        "own_settings": _arguments(set_fields(scenario.plain_generation_config())),
+        "own_settings": arguments(set_fields(scenario.plain_generation_config())),
         "functions": [text for part in parts for f, text in part.functions.items() if f not in pieces.KINDS],
         "body": parts[-1].sides,
         "kind": parts[-1].kind,
         "bound": BOUND,
         "raises": raises,
+        "sized": key.kind in ("length", "shape"),
         "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
     }
     if not case.settings.do_sample:
         values["body"] = re.sub(r"(?m)^ *torch\.manual_seed\(SEED\)\n", "", values["body"])
     code = render("script.py.j2", **values, imports=[])
-    imports = (*OWN_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig")
-    return render("script.py.j2", **values, imports=pieces.import_block([*imports, *(i for p in parts for i in p.imports)], code))
+    statements = [*OWN_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig"]
+    statements += [statement for part in parts for statement in part.imports]
+    return render("script.py.j2", **values, imports=pieces.import_block(statements, code))
+
+
+def recompute_of(case: Case) -> str:
+    """The form of `scripts/recompute.py` that the case's type needs, as the oracle does."""
+    if Scenario(case).encoder_decoder:
+        return "recompute_encoded"
+    return "recompute_prepared" if "prepared_oracle" in facts(case.model.architecture) else "recompute"
 
 
 def constructor_arguments(case: Case) -> dict[str, Any]:
@@ -121,15 +133,17 @@ def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
     settings = scenario.generation_config()
     tokens = list(getattr(case.plan, "continuation", ()))
     if body in FORCED:
-        row, settings = 0, scenario.generation_config(max_new_tokens=len(tokens) + 1, eos_token_id=None, do_sample=False)
+        room = {"max_new_tokens": len(tokens) + 1, "eos_token_id": None, "do_sample": False}
+        row, settings = 0, scenario.generation_config(**room)
     fields = _of_use(set_fields(settings), body)
     sources = {
-        "INPUTS": _assigned("INPUTS", _tensors(scenario.inputs(None if body in ALL_ROWS else [row]))),
-        "ALONE": _assigned("ALONE", _tensors(scenario.inputs([row]))),
+        "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if body in ALL_ROWS else [row]))),
+        "ALONE": assigned("ALONE", _tensors(scenario.inputs([row]))),
         "ROW": f"ROW = {row}",
         "TOKENS": f"TOKENS = {[*tokens, 0]}" if body == "continued" else f"TOKENS = torch.tensor([{tokens}])",
         "GROUPS": f"GROUPS = {case.plan.sizes() if hasattr(case.plan, 'sizes') else []}",
-        "SETTINGS": _assigned("SETTINGS", {name: _literal(value) for name, value in fields.items()}),
+        "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
+        "KEPT": "\n".join(fitted(f"KEPT = {literal([*NO_STATE, *KEPT_ON_PURPOSE])}")),
         "SEED": f"SEED = {case.settings.sample_seed}" if case.settings.do_sample else "",
     }
     return [source for name, source in sources.items() if name in used and source]
@@ -150,7 +164,7 @@ def row_of(finding: Finding) -> int:
 
 
 def _tensors(inputs: dict[str, Any]) -> dict[str, str]:
-    return {name: f"torch.tensor({_literal(tensor.tolist())})" for name, tensor in inputs.items()}
+    return {name: f"torch.tensor({literal(tensor.tolist())})" for name, tensor in inputs.items()}
 
 
 def document(finding: Finding, versions: dict[str, str]) -> str:
@@ -160,7 +174,7 @@ def document(finding: Finding, versions: dict[str, str]) -> str:
     found = f"Found with transformers {versions['transformers']}, torch {versions['torch']}."
     exits = "Exits with 1 where the fault is there, else 0 (2: cannot run)."
     lines = [f"{finding.case.model.architecture} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
-    text = "\n".join(textwrap.fill(line, MAX_WIDTH - 6) for line in lines)
+    text = "\n".join(textwrap.fill(line, WIDTH - 6) for line in lines)
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
@@ -170,7 +184,7 @@ def rule(finding: Finding) -> str:
 
 
 def _cut(text: str, length: int = 200) -> str:
-    line = " ".join(text.split())
+    line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
     return line if len(line) <= length else f"{line[: length - 3]}..."
 
 
@@ -179,48 +193,7 @@ def _replaying(finding: Finding, versions: dict[str, str], reason: str) -> str:
         "replay.py.j2",
         document=document(finding, versions).rstrip(),
         reason=reason,
-        case=_broken(finding.case.to_json(), MAX_WIDTH).replace("\\", "\\\\"),
+        case=broken(finding.case.to_json(), WIDTH).replace("\\", "\\\\"),
         check=finding.signature.check,
         subject=finding.subject,
     )
-
-
-def _literal(value: Any) -> str:
-    """A plain value as Python source. Raises TypeError for any other."""
-    if isinstance(value, str):
-        return json.dumps(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return f'float("{value}")'
-    if value is None or isinstance(value, bool | int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.items())}}}"
-    raise TypeError(f"a case holds plain values only, not a {type(value).__name__}")
-
-
-def _arguments(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_literal(value)}" for name, value in values.items())
-
-
-def _assigned(name: str, values: dict[str, str]) -> str:
-    """An assignment of a dictionary, given the source of its values, on as few lines as hold its pairs whole."""
-    lines = [f"{name} = {{"]
-    for number, (key, text) in enumerate(values.items(), 1):
-        pair = f'"{key}": {text}{"," if number < len(values) else "}"}'
-        if len(lines[-1]) + len(pair) + 1 > MAX_WIDTH:
-            lines.append("   ")
-        lines[-1] += pair if lines[-1].endswith("{") else f" {pair}"
-    return "\n".join(text for line in lines for text in pieces.fitted(line.rstrip()) if text)
-
-
-def _wrapped(text: str, indent: int) -> str:
-    """Source between brackets, broken where it may be: at spaces, not at those inside texts."""
-    return textwrap.indent(_broken(text, MAX_WIDTH - indent), " " * indent)
-
-
-def _broken(text: str, width: int) -> str:
-    kept = re.sub(r'"(\\.|[^"\\])*"', lambda match: match[0].replace(" ", "\0"), text)
-    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines).replace("\0", " ")

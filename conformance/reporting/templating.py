@@ -12,7 +12,7 @@ import jinja2
 def _environment() -> jinja2.Environment:
     loader = jinja2.PackageLoader("conformance.reporting", "templates")
     return jinja2.Environment(
-        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True  # noqa: S701
+        loader=loader, undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True
     )
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.frame import INPUTS, KEPT, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.leaves import leaves
 
 
@@ -16,9 +17,8 @@ def belongings(model: Any, config: GenerationConfig) -> dict[str, str]:
     """The caller's tensors and configs, and all that the model's modules hold beside their parameters."""
     owned = {"inputs": INPUTS, "generation_config": vars(config), "model.config": vars(model.config)}
     owned["model.generation_config"] = vars(model.generation_config)
-    not_looked_at = ("_parameters", "_modules", "training", "config", "generation_config", "_previous_max_cache_length")
     for name, module in model.named_modules():
-        own = [k for k in vars(module) if k not in not_looked_at and not k.endswith("_hooks")]
+        own = [attribute for attribute in vars(module) if attribute not in KEPT and not attribute.endswith("_hooks")]
         owned[f"model.{name}"] = {attribute: vars(module)[attribute] for attribute in own}
     return leaves(owned, "")
 
@@ -28,5 +28,6 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     model, config = make_model(), GenerationConfig(**SETTINGS)
     before = belongings(model, config)
     torch.manual_seed(SEED)
-    model.generate(**INPUTS, generation_config=config)
+    with suppress(Exception):
+        model.generate(**INPUTS, generation_config=config)
     return before, belongings(model, config)

@@ -12,7 +12,12 @@ from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_mod
 
 
 def loop(
-    model: Any, input_ids: torch.Tensor, generation_config: Any, logits_processor: Any, stopping_criteria: Any, **kw: Any
+    model: Any,
+    input_ids: torch.Tensor,
+    generation_config: Any,
+    logits_processor: Any,
+    stopping_criteria: Any,
+    **kw: Any,
 ) -> Any:
     """The plainest loop for `generate`: with a cache, one token at a time, stopping at once."""
     finished, logits, scores = torch.zeros(len(input_ids), dtype=torch.bool), [], []
