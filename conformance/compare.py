@@ -133,7 +133,9 @@ def compare_tokens(
         if gap <= bound or gap <= 2 * ROUNDING_FACTOR * noise(step):
             result.ties.append(f"{where}step {step}: tokens {best} and {token} are {gap:.1e} apart")
             continue
-        result.differences.append(Difference("tokens", "sequences", str(best), f"{token} ({gap:.1e} below)", f"{where}step {step}"))
+        result.differences.append(
+            Difference("tokens", "sequences", str(best), f"{token} ({gap:.1e} below)", f"{where}step {step}")
+        )
         break
     return result
 
@@ -164,4 +166,8 @@ def unnumbered(path: str) -> str:
 
 def crash_difference(crash: Any, beside: str) -> Comparison:
     """A crash where the run beside it works."""
-    return Comparison.of(Difference("crash", "crash", f"no exception, as {beside}", str(crash), raised_in=f"{crash.type} in {crash.raised_in}"))
+    return Comparison.of(
+        Difference(
+            "crash", "crash", f"no exception, as {beside}", str(crash), raised_in=f"{crash.type} in {crash.raised_in}"
+        )
+    )

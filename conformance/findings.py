@@ -85,7 +85,9 @@ class Findings:
 
     def update(self, finding: Finding) -> None:
         """Replace a stored finding, its case unchanged."""
-        write_atomically(self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
+        write_atomically(
+            self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n"
+        )
 
 
 def size_of(case: Case) -> tuple[int, int, int, str]:

@@ -65,7 +65,9 @@ class Options:
     def from_json(cls, text: str) -> Options:
         """The options that `to_json` wrote."""
         document: dict[str, Any] = json.loads(text)
-        return cls(**{**document, "checks": tuple(document["checks"]), "architectures": tuple(document["architectures"])})
+        return cls(
+            **{**document, "checks": tuple(document["checks"]), "architectures": tuple(document["architectures"])}
+        )
 
     def replace(self, **changes: Any) -> Options:
         """A copy with other values."""

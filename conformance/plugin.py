@@ -74,7 +74,18 @@ def _parse(config: pytest.Config) -> Options:
     return make_options(**given, workers=_processes(config))
 
 
-GIVEN = ("checks", "architectures", "subject", "examples", "budget", "seed", "profile", "fresh", "max_findings", "report")
+GIVEN = (
+    "checks",
+    "architectures",
+    "subject",
+    "examples",
+    "budget",
+    "seed",
+    "profile",
+    "fresh",
+    "max_findings",
+    "report",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -149,7 +160,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     from conformance.reporting.finish import finish
 
-    summary = finish(options_of(config), started=config.stash[STARTED], interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
+    summary = finish(
+        options_of(config), started=config.stash[STARTED], interrupted=exitstatus == pytest.ExitCode.INTERRUPTED
+    )
     config.stash[SUMMARY] = summary
     session.exitstatus = summary["exit_code"]
 
@@ -174,5 +187,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
     header = ["conformance: " + ", ".join(f"{name} {version}" for name, version in versions().items())]
     if OPTIONS in config.stash:
-        header.append(f"conformance: {json.dumps({'seed': options_of(config).seed, 'report': options_of(config).report})}")
+        header.append(
+            f"conformance: {json.dumps({'seed': options_of(config).seed, 'report': options_of(config).report})}"
+        )
     return header

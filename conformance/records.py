@@ -43,7 +43,11 @@ class Recorder:
     def case(self, item: str, judgement: Judgement, counted: bool, source: str) -> None:
         """One judged case; `counted` is false for the minimal first one and for stored cases."""
         verdicts = {name: verdict.label for name, verdict in judgement.verdicts.items()}
-        reasons = {n: v.reason for n, v in judgement.verdicts.items() if v.status in ("not-applicable", "tie", "allowed", "known")}
+        reasons = {
+            n: v.reason
+            for n, v in judgement.verdicts.items()
+            if v.status in ("not-applicable", "tie", "allowed", "known")
+        }
         self.line(
             "case",
             item=item,
@@ -81,7 +85,9 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 
 def orphans(folder: Path) -> list[dict[str, Any]]:
     """The cases on which workers died."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "records").glob("*.current.json"))]
+    return [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "records").glob("*.current.json"))
+    ]
 
 
 def count_verdicts(records: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

@@ -154,9 +154,7 @@ class Runs:
         steps = torch.tensor([row[:-1] for row in tokens], dtype=torch.long)
         return self.forced(None, steps, [1] * steps.shape[1])
 
-    def forced(
-        self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], **config: Any
-    ) -> Forced:
+    def forced(self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], **config: Any) -> Forced:
         """Logits under given tokens, fed in groups after the prompt; see `reference.decode.forced_loop`.
 
         tokens: (rows, steps). A list of steps + 1 tensors of shape (rows, vocabulary), or the crash.
@@ -166,7 +164,9 @@ class Runs:
             self._forced[key] = self._run_forced(rows, tokens, groups, config)
         return self._forced[key]
 
-    def _run_forced(self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], config: Any) -> Forced:
+    def _run_forced(
+        self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], config: Any
+    ) -> Forced:
         logits: list[torch.Tensor] = []
         model = self.scenario.model()
         room = {"max_new_tokens": tokens.shape[1] + 1, "eos_token_id": None, "do_sample": False}
@@ -176,7 +176,7 @@ class Runs:
                 with time_limit():
                     loop = forced_loop(tokens, groups, logits)
                     model.generate(**self.scenario.inputs(rows), generation_config=settings, custom_generate=loop)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the model under test may raise anything
                 return Crash.of(error)
         return logits
 

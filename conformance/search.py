@@ -18,14 +18,14 @@ from hypothesis.errors import Flaky
 
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
-from conformance.findings import Finding, Findings, size_of
 from conformance.failures import Failure, same_failure
+from conformance.findings import Finding, Findings, size_of
 from conformance.judge import Judgement, judge
 from conformance.options import ROUND_EXAMPLES, Options
+from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
 from conformance.records import Recorder
-from conformance.plainer import plainer
 from conformance.scope import settle
 from conformance.signature import Key
 from conformance.store import Store
@@ -145,6 +145,7 @@ class Search:
         again = same_failure(failure.key, failure.case, self.subject)
         smallest = self._shrink(failure, again) if again else failure
         finding = settle(replace(smallest, source=failure.source), self.subject, repeatable=again is not None)
+        finding = replace(finding, subject=self.options.subject)  # what `replay` can load, unlike a subject's own name
         self.findings.add(finding)
         self.store.save(failure.key.check, finding.case)
         self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)

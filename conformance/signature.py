@@ -67,7 +67,9 @@ class Signature:
 
     def explains(self, key: Key, case: Case) -> bool:
         """Whether a failure of this key on a case of the same type is the same finding as far as one can tell."""
-        return key == self.key and set(self.needs) <= set(traits(case)) and self.scope in ("any", case.model.architecture)
+        return (
+            key == self.key and set(self.needs) <= set(traits(case)) and self.scope in ("any", case.model.architecture)
+        )
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Signature:
@@ -84,7 +86,9 @@ def traits(case: Case) -> tuple[str, ...]:
     plainest = Settings()
     ignored = {"max_new_tokens", "sample_seed"}
     settings = case.settings
-    found += [n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)]
+    found += [
+        n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)
+    ]
     return tuple(sorted(found + switches(case)))
 
 

@@ -14,7 +14,9 @@ TORCH_INTERNALS = frozenset({"_parameters", "_modules", "training"})
 Flat = dict[str, Any]
 
 
-def flatten(value: Any, path: str = "", depth: int = 0, seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
+def flatten(
+    value: Any, path: str = "", depth: int = 0, seen: frozenset[int] = frozenset()
+) -> Iterator[tuple[str, Any]]:
     """Every leaf of nested mappings, sequences and plain objects, as (dotted path, leaf); tensors are leaves."""
     if isinstance(value, torch.Tensor) or value is None or isinstance(value, bool | int | float | str | torch.dtype):
         yield path, value
@@ -56,14 +58,18 @@ def same(one: Any, other: Any) -> bool:
             return False
         if one.device.type == "meta" or torch.equal(one, other):
             return True
-        return bool(one.is_floating_point() and torch.equal(one.isnan(), other.isnan()) and torch.equal(one.nan_to_num(), other.nan_to_num()))
+        return bool(
+            one.is_floating_point()
+            and torch.equal(one.isnan(), other.isnan())
+            and torch.equal(one.nan_to_num(), other.nan_to_num())
+        )
     return type(one) is type(other) and (one == other or one != one)
 
 
 def changes(before: Flat, after: Flat) -> dict[str, str]:
     """The paths whose leaf was added, removed or changed, each with a few words."""
-    found = {path: "removed" for path in before.keys() - after.keys()}
-    found |= {path: "added" for path in after.keys() - before.keys()}
+    found = dict.fromkeys(before.keys() - after.keys(), "removed")
+    found |= dict.fromkeys(after.keys() - before.keys(), "added")
     found |= {p: describe(before[p], after[p]) for p in before.keys() & after.keys() if not same(before[p], after[p])}
     return dict(sorted(found.items()))
 

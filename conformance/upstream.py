@@ -9,7 +9,7 @@ import inspect
 import logging
 import os
 import warnings
-from functools import lru_cache
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ def cache_name(mapping: Any) -> str | None:
     return next((name for name in CACHE_NAMES if mapping.get(name) is not None), None)
 
 
-@lru_cache(maxsize=None)
+@cache
 def output_cache_name(output_class: type) -> str:
     """The field of a `generate` output class that holds the cache."""
     fields = getattr(output_class, "__dataclass_fields__", {})
@@ -90,7 +90,7 @@ def prefill(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs:
     return model._prefill(input_ids, generation_config, kwargs)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _takes_next_sequence_length(model_class: type) -> bool:
     return "next_sequence_length" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
 
@@ -114,7 +114,7 @@ def static_cache_settings() -> dict[str, Any]:
     return {"cache_implementation": "static", "disable_compile": True}
 
 
-@lru_cache(maxsize=None)
+@cache
 def forward_parameters(model_class: type) -> frozenset[str]:
     """The names that the forward of a model class takes."""
     return frozenset(inspect.signature(model_class.forward).parameters)  # type: ignore[attr-defined]

@@ -57,7 +57,9 @@ class Worker:
     def _record(self, item: Item, result: ItemResult, record_property: Callable[[str, object], None]) -> None:
         facts = {"seconds": round(result.seconds, 4), "model_seconds": round(result.model_seconds, 4)}
         self.recorder.item(item.id, outcome="ran", cases=result.cases, findings=result.findings, **facts)
-        record_property("conformance", {"cases": result.cases, "verdicts": result.verdicts, "findings": result.findings})
+        record_property(
+            "conformance", {"cases": result.cases, "verdicts": result.verdicts, "findings": result.findings}
+        )
 
     def _message(self, result: ItemResult) -> str:
         new = {finding.id: finding for finding in result.new}

@@ -104,7 +104,10 @@ def _group_events(runs: Runs, sizes: list[int]) -> set[str]:
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed"], script="padded")
-@applies("the type documents that it ignores padding", lambda runs: not (runs.case.prompt.padded and "ignores_padding" in runs.facts))
+@applies(
+    "the type documents that it ignores padding",
+    lambda runs: not (runs.case.prompt.padded and "ignores_padding" in runs.facts),
+)
 @applies("the prompt has one row", lambda runs: len(runs.rows) > 1)
 def padded_row_matches_alone(runs: Runs) -> Comparison:
     """A row of a batch, padded on the left or not, decodes as it does alone.

@@ -53,7 +53,9 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
         if attribute in KEPT_ON_PURPOSE:
             result.allowed.append(f"{attribute}: {KEPT_ON_PURPOSE[attribute]}")
         else:
-            result += Comparison.of(Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}"))
+            result += Comparison.of(
+                Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}")
+            )
     return result
 
 

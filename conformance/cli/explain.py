@@ -13,7 +13,9 @@ from conformance.errors import BadInput
 
 
 @app.command()
-def explain(what: Annotated[str, typer.Argument(help="A check, or the folder of a finding.", metavar="CHECK|FINDING")]) -> None:
+def explain(
+    what: Annotated[str, typer.Argument(help="A check, or the folder of a finding.", metavar="CHECK|FINDING")],
+) -> None:
     """The rule of a check and why it must hold, or a finding in full."""
     folder = Path(what)
     if (folder / "finding.md").exists():

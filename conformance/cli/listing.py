@@ -72,7 +72,13 @@ def architecture(name: str) -> Entry:
     from conformance.architectures.shrink import make_config, tiny_config
 
     can = capabilities(name)
-    entry: Entry = {"name": name, "buildable": can.buildable, "cache_kinds": [], "parameters": None, "reason": can.reason}
+    entry: Entry = {
+        "name": name,
+        "buildable": can.buildable,
+        "cache_kinds": [],
+        "parameters": None,
+        "reason": can.reason,
+    }
     if can.buildable:
         settings = tiny_config(name)
         entry["cache_kinds"] = list(cache_kinds(make_config(name, settings)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -17,10 +17,12 @@ from conformance.errors import BadInput
 
 @app.command()
 def replay(
-    source: Annotated[Path, typer.Argument(help="A case file, or the folder of a finding.", metavar="CASE.json|FINDING-DIR")],
+    source: Annotated[
+        Path, typer.Argument(help="A case file, or the folder of a finding.", metavar="CASE.json|FINDING-DIR")
+    ],
     show: Annotated[bool, typer.Option("--show", help="Show both outcomes side by side.")] = False,
-    checks: Annotated[Optional[str], typer.Option(help="Checks to replay (default: all of the case's family).")] = None,
-    subject: Annotated[Optional[str], typer.Option(help="What is tested (default: as found, else installed).")] = None,
+    checks: Annotated[str | None, typer.Option(help="Checks to replay (default: all of the case's family).")] = None,
+    subject: Annotated[str | None, typer.Option(help="What is tested (default: as found, else installed).")] = None,
 ) -> None:
     """Run one stored case again; exits 1 when a check fails, 0 when none does, 4 when none applies here."""
     path = source / "case.json" if source.is_dir() else source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -29,17 +29,17 @@ HELP = {
 
 @app.command()
 def run(
-    checks: Annotated[Optional[str], typer.Option(help=HELP["checks"])] = None,
-    architectures: Annotated[Optional[str], typer.Option(help=HELP["architectures"])] = None,
+    checks: Annotated[str | None, typer.Option(help=HELP["checks"])] = None,
+    architectures: Annotated[str | None, typer.Option(help=HELP["architectures"])] = None,
     subject: Annotated[str, typer.Option(help=HELP["subject"])] = "installed",
-    examples: Annotated[Optional[int], typer.Option(help=HELP["examples"])] = None,
-    budget: Annotated[Optional[float], typer.Option(help=HELP["budget"])] = None,
+    examples: Annotated[int | None, typer.Option(help=HELP["examples"])] = None,
+    budget: Annotated[float | None, typer.Option(help=HELP["budget"])] = None,
     processes: Annotated[str, typer.Option("-n", "--processes", help=HELP["processes"])] = "auto",
-    seed: Annotated[Optional[int], typer.Option(help=HELP["seed"])] = None,
+    seed: Annotated[int | None, typer.Option(help=HELP["seed"])] = None,
     profile: Annotated[str, typer.Option(help=HELP["profile"])] = "pr",
     fresh: Annotated[bool, typer.Option("--fresh", help=HELP["fresh"])] = False,
-    max_findings: Annotated[Optional[int], typer.Option(help=HELP["max_findings"])] = None,
-    report: Annotated[Optional[str], typer.Option(help=HELP["report"])] = None,
+    max_findings: Annotated[int | None, typer.Option(help=HELP["max_findings"])] = None,
+    report: Annotated[str | None, typer.Option(help=HELP["report"])] = None,
 ) -> None:
     """Draw random tiny models, generate, compare, shrink; leaves a report and exits 0, 1, 2, 3, 4 or 130."""
     if profile not in PROFILES:

@@ -26,6 +26,7 @@ from conformance.snapshots import TORCH_INTERNALS
 
 COPIED = ("uniform", "values", "fill")  # of `conformance.weights`
 FORCED, ALL_ROWS = ("groups", "continued"), ("padded", "static", "repeatable", "purity", "streamer", "reference")
+WHOLE_OUTCOME = ("repeatable", "reference")
 NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
@@ -153,8 +154,7 @@ def _of_use(fields: dict[str, Any], body: str) -> dict[str, Any]:
     """The fields without the outputs that the body does not look at."""
     source = "".join(part.functions[f] for part in pieces.gather(body) for f in part.functions)
     idle = {f"output_{name}" for name in ("logits", "scores") if f"out.{name}" not in source}
-    looked_at = pieces.piece(body).kind == "logits"
-    return {name: value for name, value in fields.items() if not (looked_at and name in idle)}
+    return fields if body in WHOLE_OUTCOME else {name: value for name, value in fields.items() if name not in idle}
 
 
 def row_of(finding: Finding) -> int:

@@ -24,8 +24,10 @@ def feed(
     for part, size in zip(tokens.split(groups, dim=1), groups):  # noqa: B905
         kwargs = model._update_model_kwargs_for_generation(out, kwargs, is_encoder_decoder=both, num_new_tokens=size)
         input_ids = torch.cat([input_ids, part], dim=1)
-        if "cache_position" in kwargs:  # 5.0 counts the last token only
+        if "cache_position" in kwargs:  # 5.0 counts on one token at a time
             kwargs["cache_position"] = torch.arange(input_ids.shape[1] - size, input_ids.shape[1])
+            mask = "decoder_attention_mask" if both else "attention_mask"
+            kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, size - 1), value=1)
         args = model.prepare_inputs_for_generation(input_ids, next_sequence_length=size, **kwargs)
         out = model(**args | {name: size for name in args if name.endswith("logits_to_keep")}, return_dict=True)
         logits.append(out.logits[:, -size:])

@@ -15,11 +15,10 @@ from conformance.reporting.scripts.leaves import leaves
 
 def belongings(model: Any, config: GenerationConfig) -> dict[str, str]:
     """The caller's tensors and configs, and all that the model's modules hold beside their parameters."""
-    owned = {"inputs": INPUTS, "generation_config": vars(config), "model.config": vars(model.config)}
-    owned["model.generation_config"] = vars(model.generation_config)
+    owned = {"inputs": INPUTS, "generation_config": config, "model.config": model.config}
+    owned["model.generation_config"] = model.generation_config
     for name, module in model.named_modules():
-        own = [attribute for attribute in vars(module) if attribute not in KEPT and not attribute.endswith("_hooks")]
-        owned[f"model.{name}"] = {attribute: vars(module)[attribute] for attribute in own}
+        owned[name] = {k: v for k, v in vars(module).items() if k not in KEPT and not k.endswith("_hooks")}
     return leaves(owned, "")
 
 
