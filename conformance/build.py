@@ -175,7 +175,10 @@ class Scenario:
     def _attribute(self, path: str) -> Any:
         value: Any = self.config
         for part in path.split("."):
-            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+            try:
+                value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
+            except Exception:  # noqa: BLE001 - configs with a value per layer raise errors of their own
+                return "differs per layer"
         return plain(value)
 
 

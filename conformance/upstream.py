@@ -102,6 +102,25 @@ def next_inputs(model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any], cou
     return prepared
 
 
+def advance(model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: Any, count: int) -> dict[str, Any]:
+    """The loop's arguments for the next forward, over the last `count` of `input_ids`.
+
+    In 5.0 `generate` keeps positions in `cache_position` and counts on one token at a time.
+    """
+    encoder_decoder = bool(model.config.is_encoder_decoder)
+    kwargs = model._update_model_kwargs_for_generation(
+        outputs, kwargs, is_encoder_decoder=encoder_decoder, num_new_tokens=count
+    )
+    if "cache_position" in kwargs and count > 1:
+        import torch
+
+        length, mask = input_ids.shape[1], "decoder_attention_mask" if encoder_decoder else "attention_mask"
+        kwargs["cache_position"] = torch.arange(length - count, length, device=input_ids.device)
+        if kwargs.get(mask) is not None:
+            kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, count - 1), value=1)
+    return kwargs
+
+
 def ask_for_logits(inputs: dict[str, Any], count: int) -> None:
     """Have prepared inputs ask for the logits of the last `count` positions, as assisted decoding does."""
     for name in ("logits_to_keep", "num_logits_to_keep"):

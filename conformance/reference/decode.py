@@ -121,15 +121,13 @@ def forced_loop(tokens: torch.Tensor, groups: Sequence[int], logits: list[torch.
     def decode(
         model: Any, input_ids: torch.Tensor, logits_processor: Any, generation_config: Any, **kwargs: Any
     ) -> torch.Tensor:
-        encoder_decoder, start = bool(model.config.is_encoder_decoder), 0
+        start = 0
         kwargs.pop("stopping_criteria", None)
         outputs = upstream.prefill(model, input_ids, generation_config, kwargs)
         logits.append(outputs.logits[:, -1].float())
         for size in groups:
-            kwargs = model._update_model_kwargs_for_generation(
-                outputs, kwargs, is_encoder_decoder=encoder_decoder, num_new_tokens=size
-            )
             input_ids = torch.cat([input_ids, tokens[:, start : start + size]], dim=-1)
+            kwargs = upstream.advance(model, outputs, kwargs, input_ids, size)
             inputs = upstream.next_inputs(model, input_ids, kwargs, size)
             upstream.ask_for_logits(inputs, size)
             if fed_tokens(inputs) != size:

@@ -53,9 +53,11 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
 
 
 def _short_enough(script: str) -> str | None:
-    """The script, without blank lines if it has to be, or None."""
-    dense = script.replace("\n\n", "\n")
-    return next((text for text in (script, dense) if len(text.splitlines()) <= MAX_LINES), None)
+    """The script; if it has to be, with fewer blank lines, then without the docstrings of functions; or None."""
+    while len(script.splitlines()) > MAX_LINES and "\n\n" in script:
+        script = script.replace("\n\n", "\n", 1)
+    bare = re.sub(r'(?m)^    """.*"""\n', "", script)
+    return next((text for text in (script, bare) if len(text.splitlines()) <= MAX_LINES), None)
 
 
 def body_name(finding: Finding) -> str | None:
@@ -74,7 +76,7 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
     scenario, parts = Scenario(case), pieces.gather(name, {"recompute": recompute_of(case)})
     auto = auto_class(scenario.architecture.task).__name__
     raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
-    made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))}"
+    made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))})"
     values: dict[str, Any] = {
         "document": document(finding, versions),
         "constants": _constants(finding, name, {used for part in parts for used in part.frame}),
@@ -141,7 +143,7 @@ def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
         "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if body in ALL_ROWS else [row]))),
         "ALONE": assigned("ALONE", _tensors(scenario.inputs([row]))),
         "ROW": f"ROW = {row}",
-        "TOKENS": f"TOKENS = {[*tokens, 0]}" if body == "continued" else f"TOKENS = torch.tensor([{tokens}])",
+        "TOKENS": f"TOKENS = {tokens if body == 'groups' else [*tokens, 0]}",
         "GROUPS": f"GROUPS = {case.plan.sizes() if hasattr(case.plan, 'sizes') else []}",
         "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
         "KEPT": "\n".join(fitted(f"KEPT = {literal([*NO_STATE, *KEPT_ON_PURPOSE])}")),

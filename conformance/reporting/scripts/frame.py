@@ -15,7 +15,7 @@ ALONE: dict[str, torch.Tensor]  # the same of one row, without padding
 ROW: int  # its number
 SETTINGS: dict[str, Any]  # of the `GenerationConfig`
 SEED: int  # of the sampling; a line that seeds is left out where nothing is sampled
-TOKENS: torch.Tensor  # fed after the prompt
+TOKENS: list[int]  # fed after the prompt
 GROUPS: list[int]  # how many of them in each forward
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change
 

@@ -12,7 +12,7 @@ from conformance.reporting.scripts.frame import GROUPS, INPUTS, SETTINGS, TOKENS
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of feeding the tokens one by one onto a filled cache, and of feeding them in groups."""
-    config, how = GenerationConfig(**SETTINGS), {"custom_generate": feed, "tokens": TOKENS}
+    config, how = GenerationConfig(**SETTINGS), {"custom_generate": feed, "tokens": torch.tensor([TOKENS])}
     one_by_one = make_model().generate(**INPUTS, generation_config=config, groups=[1] * sum(GROUPS), **how)
     in_groups = make_model().generate(**INPUTS, generation_config=config, groups=GROUPS, **how)
     return one_by_one[0], in_groups[0]

@@ -1,0 +1,61 @@
+"""Findings made up for the tests of reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import registry
+from conformance.architectures.shrink import tiny_config
+from conformance.case import Case, ModelSpec, Prompt, Settings
+from conformance.findings import Finding
+from conformance.plans.cached import CachedPlan
+from conformance.signature import Signature
+
+# Each body of a script, by a check and the place of a difference that lead to it.
+BODIES = {
+    "cached": ("cached-matches-recomputed", "row 0 step 1"),
+    "continued": ("cached-matches-recomputed", "continuation step 1"),
+    "groups": ("several-tokens-match-one-by-one", "continuation step 1"),
+    "padded": ("padded-row-matches-alone", "row 1 step 1"),
+    "static": ("static-matches-dynamic", "row 1 step 1"),
+    "reference": ("reference-matches-installed", ""),
+    "repeatable": ("repeatable", ""),
+    "purity": ("nothing-of-the-callers-changed", ""),
+    "streamer": ("streamer-sees-the-sequence", ""),
+}
+
+
+ROWS = ((1, 2, 3, 4, 5), (6, 7, 8))
+
+
+def case_of(
+    check: str,
+    architecture: str = "llama",
+    *,
+    without: str = "",
+    settings: Settings | None = None,
+    rows: tuple[tuple[int, ...], ...] = ROWS,
+    **model: Any,
+) -> Case:
+    """A small case of the check's family, with two rows of different lengths."""
+    config = {name: value for name, value in tiny_config(architecture).items() if name != without}
+    family = registry.get(check).family
+    plan = CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)) if family == "cached" else None
+    return Case(
+        family=family,
+        model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),
+        prompt=Prompt(rows=rows),
+        settings=settings or Settings(max_new_tokens=4, eos=(9,)),
+        plan=plan,
+    )
+
+
+def finding_of(body: str, architecture: str = "llama", **parts: Any) -> Finding:
+    """A finding of which the script has this body."""
+    check, where = BODIES[body]
+    names = ("without", "settings", "rows", "dtype", "attention")
+    case = case_of(check, architecture, **{name: parts.pop(name) for name in names if name in parts})
+    signature = {"kind": "values", "field": "logits", "raised_in": "", "cache": ("full",), "needs": (body,)}
+    signature |= {name: parts.pop(name) for name in tuple(signature) if name in parts}
+    facts = {"expected": "1.5 within 1e-04 at index 3", "got": "2.5", "where": where, **parts}
+    return Finding(Signature(check=check, scope=architecture, **signature), case, **facts)

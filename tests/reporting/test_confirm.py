@@ -1,0 +1,114 @@
+"""Scripts put to work: they say 0 on a healthy model and 1 on a faulty one, and `confirm` writes it down."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from made_up_findings import BODIES, finding_of
+
+from conformance.findings import Finding, Findings
+from conformance.reporting import forking
+from conformance.reporting.confirm import confirm
+from conformance.reporting.page import write_finding
+
+HEALTHY = {body: finding_of(body) for body in BODIES}
+HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
+FAULTY = {
+    # A forward over several tokens restarts the scan from nothing.
+    "groups": finding_of("groups", "jamba"),
+    # The smallest float64 is -inf in the float32 softmax, and a row that is masked whole is NaN.
+    "padded": finding_of("padded", dtype="float64", attention="eager", needs=("dtype", "padding")),
+    # The number of buckets is chosen in the first call, and kept in the config.
+    "purity": finding_of("purity", "reformer", without="num_buckets", rows=(tuple(range(1, 13)),)),
+}
+# Scripts that end otherwise: what they hold, their exit code and what is left of their output.
+ENDS = {
+    "raises": ("raise ValueError('on its own')\n", 70, "ValueError: on its own"),
+    "cannot": ("import sys\nprint('why')\nsys.exit(2)\n", 2, "why"),
+    "hangs": (
+        "import subprocess, time\nsubprocess.Popen(['sleep', '60'])\nprint('here', flush=True)\ntime.sleep(60)\n",
+        124,
+        "here",
+    ),
+    "dies": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", -9, ""),
+    "stops": ("raise SystemExit('a text')\n", 1, "a text"),
+    "ends": ("print(__name__)\n", 0, "__main__"),
+}
+WITHOUT_ANSWER = {name: finding_of("groups", needs=(name,)) for name in ("cannot", "missing")}
+
+
+@dataclass
+class Ran:
+    """A folder of which the findings were confirmed, and how long that took."""
+
+    folder: Path
+    confirmed: dict[str, bool]
+    seconds: float
+
+    def output(self, finding: Finding) -> str:
+        return (self.folder / "findings" / finding.id / "repro.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("run")
+    start = time.monotonic()
+    for finding in [*HEALTHY.values(), *FAULTY.values()]:
+        Findings(folder).add(finding)
+        write_finding(folder, finding)
+    for finding in WITHOUT_ANSWER.values():
+        Findings(folder).add(finding)
+    cannot = folder / "findings" / WITHOUT_ANSWER["cannot"].id / "repro.py"
+    cannot.write_text(ENDS["cannot"][0], encoding="utf-8")
+    return Ran(folder, confirm(folder, processes=1, timeout=60), time.monotonic() - start)
+
+
+@pytest.mark.parametrize("body", sorted(HEALTHY))
+def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
+    output = ran.output(HEALTHY[body])
+    assert output.endswith("exit code 0: the script did not meet the fault\n"), output
+    assert "expected: " in output
+    assert "got: " in output
+    assert ran.confirmed[HEALTHY[body].id] is False
+
+
+@pytest.mark.parametrize("body", ["groups", "padded", "purity"])
+def test_a_script_finds_a_real_fault(ran: Ran, body: str) -> None:
+    output = ran.output(FAULTY[body])
+    assert output.endswith("exit code 1: the script met the fault\n"), output
+    assert ran.confirmed[FAULTY[body].id] is True
+
+
+def test_the_answer_is_in_the_finding_and_on_its_page(ran: Ran) -> None:
+    place = ran.folder / "findings" / FAULTY["groups"].id
+    assert json.loads((place / "finding.json").read_text(encoding="utf-8"))["confirmed"] is True
+    assert "yes, in a fresh process" in (place / "finding.md").read_text(encoding="utf-8")
+    healthy = ran.folder / "findings" / HEALTHY["groups"].id
+    assert json.loads((healthy / "finding.json").read_text(encoding="utf-8"))["confirmed"] is False
+
+
+def test_only_the_exit_code_1_confirms(ran: Ran) -> None:
+    assert not any(ran.confirmed[finding.id] for finding in WITHOUT_ANSWER.values())
+    assert ran.output(WITHOUT_ANSWER["cannot"]) == "why\nexit code 2: the script could not run\n"
+    assert ran.output(WITHOUT_ANSWER["missing"]).endswith("exit code 70: the script raised\n")
+
+
+@pytest.mark.parametrize("name", sorted(ENDS))
+def test_a_script_ends_as_it_would_alone_or_is_killed(tmp_path: Path, name: str) -> None:
+    text, code, printed = ENDS[name]
+    script, output = tmp_path / "repro.py", tmp_path / "repro.txt"
+    script.write_text(text, encoding="utf-8")
+    start = time.monotonic()
+    assert forking.run(str(script), str(output), 0.5) == code
+    assert time.monotonic() - start < 10
+    assert printed in output.read_text(encoding="utf-8")
+
+
+def test_nothing_to_confirm_starts_nothing(tmp_path: Path) -> None:
+    start = time.monotonic()
+    assert confirm(tmp_path) == {}
+    assert time.monotonic() - start < 1
