@@ -134,7 +134,7 @@ class Settings(Record):
     """How to generate: what reaches `generate` as its `GenerationConfig`."""
 
     max_new_tokens: Annotated[int, Field(ge=1, le=64)] = 1
-    eos: Annotated[tuple[TokenId, ...], Field(max_length=8, strict=False)] = ()
+    eos: Annotated[tuple[TokenId, ...], Field(max_length=16, strict=False)] = ()
     pad: TokenId = 0
     do_sample: bool = False
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0

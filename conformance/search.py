@@ -49,6 +49,7 @@ class ItemResult:
     new: list[Finding] = field(default_factory=list)
     seconds: float = 0.0
     model_seconds: float = 0.0
+    events: set[str] = field(default_factory=set)
 
 
 class Search:
@@ -105,9 +106,10 @@ class Search:
 
         def explore(data: st.DataObject) -> None:
             nonlocal drawn
+            case = data.draw(self.strategy())
+            # After the draw: to Hypothesis, a test that stops where it drew before is an error of the strategy.
             if self.out_of_time:
                 raise Enough
-            case = data.draw(self.strategy())
             drawn += 1
             # Hypothesis always tries the simplest case first: it runs, but a count of it would be of one case.
             self._judge(case, counted=drawn > 1, source="random", index=drawn)
@@ -124,6 +126,7 @@ class Search:
         judgement = judge(case, self.checks, self.subject)
         self.recorder.case(self.item.id, judgement, counted, source)
         self.result.cases += counted
+        self.result.events |= judgement.events
         for name, verdict in judgement.verdicts.items():
             if counted:
                 self.result.verdicts[verdict.status] = self.result.verdicts.get(verdict.status, 0) + 1

@@ -29,10 +29,12 @@ class Worker:
         self.options, self.folder, self.subject = options, folder, load(options.subject)
         self.recorder, self.findings, self.store = Recorder(folder, name), Findings(folder), Store(database)
         self.closed = False
+        self.reached: dict[str, set[str]] = {}
 
     def run(self, item: Item, record_property: Callable[[str, object], None]) -> None:
         """Search one item; fails the test with a message for each of its findings."""
         checks = tuple(c for c in self.options.checks if registry.get(c).family == item.family)
+        towards = self._not_reached(item)
         search = Search(
             item,
             checks,
@@ -41,18 +43,27 @@ class Worker:
             self.recorder,
             self.findings,
             self.store,
-            lambda: cases(item.family, item.architecture),
+            lambda: cases(item.family, item.architecture, towards=towards),
         )
         try:
             result = search.run()
         except Exception as error:
             self.recorder.line("broke", item=item.id, error=f"{type(error).__name__}: {error}"[:1000])
             raise
+        self.reached.setdefault(item.family, set()).update(result.events)
         self._record(item, result, record_property)
         for finding in result.new:
             write_finding(self.folder, finding)
         if result.findings:
             pytest.fail(self._message(result), pytrace=False)
+
+    def _not_reached(self, item: Item) -> frozenset[str]:
+        """What later rounds lean towards: the events that this process has not met. None in the first round,
+        which is the only one of the reproducible mode.
+        """
+        if item.round == 1:
+            return frozenset()
+        return frozenset(registry.families()[item.family].reachable) - self.reached.get(item.family, set())
 
     def _record(self, item: Item, result: ItemResult, record_property: Callable[[str, object], None]) -> None:
         facts = {"seconds": round(result.seconds, 4), "model_seconds": round(result.model_seconds, 4)}

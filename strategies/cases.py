@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from hypothesis import strategies as st
@@ -50,15 +50,19 @@ def landmarks_of(model: ModelSpec) -> tuple[int, ...]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, family: str, architecture: str) -> Case:
-    """A case of one check family on one type, the family's plan included."""
+def cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
+    """A case of one check family on one type, the family's plan included.
+
+    `towards` names events that a run has not reached yet; draws lean that way where a draw can.
+    """
     model = draw(models(architecture))
-    vocabulary = vocabulary_of(model)
-    prompt = draw(prompts(vocabulary=vocabulary, landmarks=landmarks_of(model)))
-    chosen = draw(settings(vocabulary=vocabulary, attentions=model.attention == "eager"))
-    return Case(
-        family=family, model=model, prompt=prompt, settings=chosen, plan=draw(plans(family, model, prompt, chosen))
-    )
+    vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
+    rows = (2, 3) if ragged or "rows: several" in towards or "stop: rows differ" in towards else (1, 3)
+    prompt = draw(prompts(vocabulary=vocabulary, rows=rows, ragged=ragged, landmarks=landmarks_of(model)))
+    many_ends = any(event.startswith("stop: ") for event in towards)
+    chosen = draw(settings(vocabulary=vocabulary, attentions=model.attention == "eager", many_ends=many_ends))
+    plan = draw(plans(family, model, prompt, chosen))
+    return Case(family=family, model=model, prompt=prompt, settings=chosen, plan=plan)
 
 
 def vocabulary_of(model: ModelSpec) -> int:

@@ -19,9 +19,16 @@ def lengths(*, span: Span = (1, 24), landmarks: Sequence[int] = ()) -> st.Search
 
 @st.composite
 def prompts(
-    draw: st.DrawFn, *, vocabulary: int, rows: Span = (1, 3), length: Span = (1, 24), landmarks: Sequence[int] = ()
+    draw: st.DrawFn,
+    *,
+    vocabulary: int,
+    rows: Span = (1, 3),
+    length: Span = (1, 24),
+    landmarks: Sequence[int] = (),
+    ragged: bool = False,
 ) -> Prompt:
-    """Prompts with token ids in 1 ... vocabulary - 1; rows differ in length half of the time.
+    """Prompts with token ids in 1 ... vocabulary - 1; rows differ in length half of the time, always
+    when `ragged`.
 
     Shrinks to one row holding the token 1.
     """
@@ -29,6 +36,6 @@ def prompts(
     one_length = lengths(span=length, landmarks=landmarks)
     token = st.integers(1, vocabulary - 1)
     sizes = [draw(one_length)] * count
-    if count > 1 and draw(st.booleans()):
+    if count > 1 and (ragged or draw(st.booleans())):
         sizes = [sizes[0], *(draw(one_length) for _ in sizes[1:])]
     return Prompt(rows=tuple(tuple(draw(st.lists(token, min_size=n, max_size=n))) for n in sizes))

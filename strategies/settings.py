@@ -8,21 +8,31 @@ from conformance.case import Settings
 from conformance.strategies.ranges import Span, rarely, whole_numbers
 
 
-def ends(*, vocabulary: int) -> st.SearchStrategy[tuple[int, ...]]:
-    """No end token half of the time, else so many that tiny vocabularies meet one within a few steps."""
-    some = st.lists(st.integers(1, vocabulary - 1), min_size=1, max_size=6, unique=True).map(tuple)
-    return st.just(()) | some
+def ends(*, vocabulary: int, many: bool = False) -> st.SearchStrategy[tuple[int, ...]]:
+    """No end token half of the time, else so many that tiny vocabularies meet one within a few steps.
+
+    `many` gives eight to sixteen of them always.
+    """
+    fewest, most = (8, 16) if many else (1, 6)
+    some = st.lists(st.integers(1, vocabulary - 1), min_size=fewest, max_size=most, unique=True).map(tuple)
+    return some if many else st.just(()) | some
 
 
 @st.composite
 def settings(
-    draw: st.DrawFn, *, vocabulary: int, new_tokens: Span = (1, 10), sampling: bool = True, attentions: bool = False
+    draw: st.DrawFn,
+    *,
+    vocabulary: int,
+    new_tokens: Span = (1, 10),
+    sampling: bool = True,
+    attentions: bool = False,
+    many_ends: bool = False,
 ) -> Settings:
     """Settings for a model with this vocabulary; shrinks to one new token, greedy, without an end token.
 
     `attentions` allows to ask for attention weights, which only the eager kernel has.
     """
-    eos = draw(ends(vocabulary=vocabulary))
+    eos = draw(ends(vocabulary=vocabulary, many=many_ends))
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
         max_new_tokens=draw(whole_numbers("new_tokens", new_tokens, 1, 64)),

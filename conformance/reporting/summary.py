@@ -137,7 +137,9 @@ def below_floor(options: Options, cases: list[Json]) -> list[str]:
 def share_of_ties(verdicts: dict[str, dict[str, int]]) -> float:
     """Ties among the verdicts that compared something."""
     ties = sum(counts.get("tie", 0) for counts in verdicts.values())
-    compared = sum(count for counts in verdicts.values() for label, count in counts.items() if label != "not-applicable")
+    compared = sum(
+        count for counts in verdicts.values() for label, count in counts.items() if label != "not-applicable"
+    )
     return ties / compared if compared else 0.0
 
 
