@@ -26,7 +26,7 @@ from typing_extensions import Self
 
 from conformance.errors import CaseRefused, unknown
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 LARGEST_CASE_FILE = 256 * 1024  # bytes
 MAX_CONFIG_NUMBER = 4096
 MAX_LIST = 64
@@ -148,6 +148,10 @@ class Plan(Record):
 
     family: ClassVar[str]
     known: ClassVar[dict[str, type[Plan]]] = {}
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """The paths that the plan makes a case take, by name; `config` is the model's."""
+        return set()
 
     def __init_subclass__(cls, family: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -18,6 +18,10 @@ class NotBuildable(ValueError):
     """The installed release cannot make the model of a valid case; the message is the reason."""
 
 
+class HarnessBroke(RuntimeError):
+    """A check itself raised: our fault, never a verdict."""
+
+
 def unknown(what: str, name: str, valid: Iterable[str]) -> BadInput:
     """The error for a name that is not among `valid`, with the closest valid names."""
     choices = sorted(valid)

@@ -18,6 +18,7 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found |= {"rows: padded"} if case.prompt.padded else set()
     found |= {"sampling: on"} if case.settings.do_sample else set()
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
+    found |= set() if case.plan is None else case.plan.events(case, scenario.config)
     return found | {_window(case, scenario.config)}
 
 

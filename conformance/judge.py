@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 
 from conformance import registry
 from conformance.case import Case
-from conformance.errors import BadInput, NotBuildable
+from conformance.errors import BadInput, HarnessBroke, NotBuildable
 from conformance.registry import Check
 from conformance.runs import Runs
 from conformance.subjects import Subject
 from conformance.subjects.installed import Installed
 from conformance.verdicts import Verdict
-
-
-class HarnessBroke(RuntimeError):
-    """A check itself raised: our fault, never a verdict."""
 
 
 @dataclass

@@ -95,7 +95,7 @@ class Oracle:
     def _forward(self, row: int, ids: Sequence[int]) -> torch.Tensor:
         """Logits of shape (len(ids), vocabulary), float32 or wider."""
         tensor = torch.tensor([list(ids)])
-        taken = upstream.forward_parameters(type(self.model))
+        taken = upstream.forward_parameters(self.scenario.model_class)
         if self.scenario.encoder_decoder:
             arguments = {"decoder_input_ids": tensor, **self._encoder_outputs(row)}
             if "decoder_attention_mask" in taken:

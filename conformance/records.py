@@ -51,6 +51,8 @@ class Recorder:
         self.line(
             "case",
             item=item,
+            family=judgement.case.family,
+            architecture=judgement.case.model.architecture,
             case=digest(judgement.case),
             counted=counted,
             source=source,

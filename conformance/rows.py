@@ -34,6 +34,10 @@ def compare_row(
     settings = runs.case.settings
     tokens = until_end(outcome.tokens(index), settings.eos)
     where = f"row {row} " if len(runs.rows) > 1 else ""
+    for field in ("logits", "scores"):
+        if len(getattr(outcome, field)) < len(tokens):
+            got = f"{len(getattr(outcome, field))} steps"
+            return Comparison.of(Difference("missing", field, f"{len(tokens)} steps", got, where))
     result = _length(tokens, runs, where) if outcome.steps else Comparison()
     noise = runs.noise(row, tokens)
     logits = [step[index] for step in outcome.logits[: len(tokens)]]

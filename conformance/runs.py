@@ -53,6 +53,11 @@ class Runs:
         return facts(self.case.model.architecture)
 
     @property
+    def ignores_padding(self) -> bool:
+        """Whether the type's documentation says that an attention mask has no effect."""
+        return "ignores_padding" in self.facts
+
+    @property
     def bound(self) -> float:
         """How far logits may be off, relative to the largest: stated per type."""
         return NOISY_BOUND if "noisy" in self.facts else BOUND

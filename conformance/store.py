@@ -35,9 +35,9 @@ class Store:
         for check in (c.name for c in registry.checks().values() if c.family == family):
             for value in sorted(self._database.fetch(_key(check, architecture))):
                 text = value.decode("utf-8", "replace")
-                if text not in seen and (case := _readable(text)) is not None:
+                if text not in seen and (stored := _readable(text)) is not None:
                     seen.add(text)
-                    yield "database", case
+                    yield "database", stored
 
     def save(self, check: str, case: Case) -> None:
         """Keep a failing case."""

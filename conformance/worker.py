@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance import registry, upstream
+from conformance.architectures.capabilities import capabilities
 from conformance.findings import Finding, Findings
 from conformance.options import Options
 from conformance.planning import Item
@@ -33,6 +34,10 @@ class Worker:
 
     def run(self, item: Item, record_property: Callable[[str, object], None]) -> None:
         """Search one item; fails the test with a message for each of its findings."""
+        reason = capabilities(item.architecture).reason
+        if reason:
+            self.recorder.item(item.id, outcome="not-applicable", reason=reason, cases=0, findings=[])
+            return
         checks = tuple(c for c in self.options.checks if registry.get(c).family == item.family)
         towards = self._not_reached(item)
         search = Search(

@@ -23,12 +23,18 @@ CACHED = family(
     floors={
         "rows: several": 0.2,
         "rows: padded": 0.1,
-        "attention: sdpa": 0.1,
         "stop: length": 0.1,
         "stop: eos middle": 0.02,
         "group: several tokens": 0.2,
     },
-    reachable=("group: crosses the window", "stop: eos first", "stop: eos last", "stop: rows differ", "sampling: on"),
+    reachable=(
+        "attention: sdpa",
+        "group: crosses the window",
+        "stop: eos first",
+        "stop: eos last",
+        "stop: rows differ",
+        "sampling: on",
+    ),
 )
 
 
@@ -83,7 +89,6 @@ def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
     This is what verifying a draft, continuing a conversation and chunked prefill rest on.
     """
     tokens, sizes = list(runs.case.plan.continuation), runs.case.plan.sizes()
-    runs.events |= _group_events(runs, sizes)
     grouped = runs.forced([0], torch.tensor([tokens]), sizes)
     one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
     if isinstance(one_by_one, Crash):
@@ -91,16 +96,6 @@ def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
     if isinstance(grouped, Crash):
         return forced_crash(grouped, "one token at a time works")
     return _under_forced_tokens(runs, [s[0] for s in grouped], [s[0] for s in one_by_one], 0, [*tokens, 0])
-
-
-def _group_events(runs: Runs, sizes: list[int]) -> set[str]:
-    found, position = {"group: several tokens"}, len(runs.case.prompt.rows[0])
-    window = getattr(runs.scenario.config.get_text_config(decoder=True), "sliding_window", None)
-    for size in sizes:
-        if size > 1 and isinstance(window, int) and position < window < position + size:
-            found.add("group: crosses the window")
-        position += size
-    return found
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed"], script="padded")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 import typer
 
-from conformance.errors import BadInput
+from conformance.errors import BadInput, HarnessBroke
 
 app = typer.Typer(
     name="conformance",
@@ -18,7 +19,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Entry point: bad input is one line and exit code 2."""
+    """Entry point: bad input is one line and exit code 2, a harness that breaks exit code 3."""
     from conformance.cli import doctor, explain, listing, replay, run  # noqa: F401  (each registers its command)
 
     try:
@@ -26,3 +27,7 @@ def main() -> None:
     except BadInput as error:
         print(f"conformance: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+    except HarnessBroke as error:
+        print(f"conformance: the harness broke, which is a fault of its own: {error}", file=sys.stderr)  # noqa: T201
+        traceback.print_exc()
+        sys.exit(3)

@@ -36,6 +36,7 @@ def run_session(options: Options, workers: int) -> int:
     arguments += ["-n", str(workers), "--maxschedchunk", "1"] if workers else ["-p", "no:xdist"]
     status = pytest.main(arguments, plugins=[Progress(console), keeper])
     if keeper.summary is None:
+        console.print(f"conformance: pytest ended with {status!r} before anything was summed up", markup=False)
         return 2 if status == pytest.ExitCode.USAGE_ERROR else 3
     print_summary(console, keeper.summary, options.report or ".")
     code = keeper.summary["exit_code"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from conformance.case import Plan, TokenId
+from conformance.case import Case, Plan, TokenId
 
 
 class CachedPlan(Plan, family="cached"):
@@ -14,6 +14,18 @@ class CachedPlan(Plan, family="cached"):
 
     continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
     groups: Annotated[tuple[Annotated[int, Field(ge=1, le=32)], ...], Field(max_length=32, strict=False)] = ()
+
+    def events(self, case: Case, config: Any) -> set[str]:
+        """Several tokens in one forward, and whether such a forward crosses a sliding window."""
+        position, found = len(case.prompt.rows[0]), set()
+        window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
+        for size in self.sizes():
+            if size > 1:
+                found.add("group: several tokens")
+                if isinstance(window, int) and position < window < position + size:
+                    found.add("group: crosses the window")
+            position += size
+        return found
 
     def sizes(self) -> list[int]:
         """Group sizes that cover the continuation exactly: the plan's, cut or completed with the rest."""

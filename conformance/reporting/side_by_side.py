@@ -10,7 +10,7 @@ from conformance.runs import Runs
 
 
 def side_by_side(runs: Runs) -> Table:
-    """Per row and step: the subject's token, the oracle's under the same tokens, and the largest gap of their logits."""
+    """Per row and step: the subject's token, the oracle's under the same tokens, the largest gap of their logits."""
     table = Table("row", "step", f"{runs.subject.name}", "oracle", "largest gap of logits")
     if runs.batch.crash:
         table.add_row("all", "", str(runs.batch.crash), "", "")

@@ -87,7 +87,7 @@ def _brief(finding: Finding) -> Json:
 
 
 def _items(items: list[Json], broken: list[Json]) -> dict[str, int]:
-    counts = Counter("ran" if r["outcome"] == "ran" else f"deselected: {r['reason']}" for r in items)
+    counts = Counter("ran" if r["outcome"] == "ran" else f"{r['outcome']}: {r['reason']}" for r in items)
     counts["with findings"] = sum(bool(r["findings"]) for r in items)
     counts["broken"] = len(broken)
     return dict(sorted(counts.items()))
@@ -104,12 +104,8 @@ def _reasons(cases: list[Json]) -> dict[str, dict[str, int]]:
     return {check: dict(counter.most_common()) for check, counter in sorted(counts.items())}
 
 
-def _family(case: Json) -> str:
-    return str(case["item"].split("-")[1])
-
-
 def _events(cases: list[Json]) -> dict[str, int]:
-    counts = Counter(f"{_family(case)}: {event}" for case in cases for event in case["events"])
+    counts = Counter(f"{case['family']}: {event}" for case in cases for event in case["events"])
     return dict(sorted(counts.items()))
 
 
@@ -121,11 +117,15 @@ def not_reached(options: Options, cases: list[Json]) -> list[str]:
 
 
 def below_floor(options: Options, cases: list[Json]) -> list[str]:
-    """The events that fewer cases reached than the family's floor, where it is in force."""
+    """The events that fewer cases reached than the family's floor.
+
+    In force from a number of cases on, and where the whole family is selected: a part of it runs less.
+    """
     found, seen = [], _events(cases)
-    totals = Counter(_family(case) for case in cases)
+    totals = Counter(case["family"] for case in cases)
     for name in options.families():
-        if totals[name] < registry.FLOOR_CASES:
+        whole = all(c.name in options.checks for c in registry.checks().values() if c.family == name)
+        if totals[name] < registry.FLOOR_CASES or not whole:
             continue
         for event, floor in registry.families()[name].floors.items():
             share = seen.get(f"{name}: {event}", 0) / totals[name]

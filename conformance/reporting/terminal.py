@@ -49,13 +49,14 @@ class Progress:
             self.live.update(Text(self.line()))
         elif time.time() - self.last_line > PLAIN_LINE_SECONDS:
             self.last_line = time.time()
-            self.console.print(self.line(), markup=False, highlight=False)
+            self.console.print(self.line(), markup=False, highlight=False, soft_wrap=True)
 
     def line(self) -> str:
         """The progress so far, in one line."""
         seconds = time.time() - self.start
         counts = ", ".join(f"{self.verdicts[s]} {s}" for s in STATUSES if self.verdicts[s])
-        return f"{seconds:.0f} s  {self.cases} cases ({self.cases / seconds:.1f}/s)  {counts or 'starting'}  {len(self.findings)} findings"
+        speed = f"{self.cases} cases ({self.cases / seconds:.1f}/s)"
+        return f"{seconds:.0f} s  {speed}  {counts or 'starting'}  {len(self.findings)} findings"
 
 
 def print_summary(console: Console, summary: dict[str, Any], folder: str) -> None:
@@ -63,27 +64,38 @@ def print_summary(console: Console, summary: dict[str, Any], folder: str) -> Non
     console.print(_verdict_table(summary))
     for finding in summary["findings"]:
         state = {True: "confirmed", False: "NOT confirmed", None: "not run"}[finding["confirmed"]]
-        console.print(f"{finding['id']}  [{state}]", markup=False, highlight=False)
-        console.print(f"    expected {finding['expected']}; got {finding['got']}", markup=False, highlight=False)
-        console.print(f"    conformance replay {folder}/findings/{finding['id']}", markup=False, highlight=False)
+        console.print(f"{finding['id']}  [{state}]", markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            f"    expected {finding['expected']}; got {finding['got']}", markup=False, highlight=False, soft_wrap=True
+        )
+        console.print(
+            f"    conformance replay {folder}/findings/{finding['id']}", markup=False, highlight=False, soft_wrap=True
+        )
     for name in ("not_reached", "below_floor"):
         if summary[name]:
-            console.print(f"{name.replace('_', ' ')}: {'; '.join(summary[name])}", markup=False, highlight=False)
+            console.print(
+                f"{name.replace('_', ' ')}: {'; '.join(summary[name])}", markup=False, highlight=False, soft_wrap=True
+            )
     for broken in summary["broken"]:
-        console.print(f"broke on {broken['item']}: {broken['error'][:300]}", markup=False, highlight=False)
+        console.print(
+            f"broke on {broken['item']}: {broken['error'][:300]}", markup=False, highlight=False, soft_wrap=True
+        )
     console.print(
         f"{summary['cases']} cases in {summary['seconds']:.0f} s ({summary['cases_per_s']:.1f}/s, "
         f"{summary['share_of_time_in_model_code']:.0%} in model code), {summary['share_of_ties']:.2%} ties, "
         f"seed {summary['seed']}, report {folder}",
         markup=False,
         highlight=False,
+        soft_wrap=True,
     )
-    console.print(f"exit {summary['exit_code']}: {summary['exit_reason']}", markup=False, highlight=False)
+    console.print(
+        f"exit {summary['exit_code']}: {summary['exit_reason']}", markup=False, highlight=False, soft_wrap=True
+    )
 
 
 def _verdict_table(summary: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("check")
+    table.add_column("check", no_wrap=True)
     shown = [s for s in STATUSES if any(_of(counts, s) for counts in summary["verdicts"].values())]
     for status in shown:
         table.add_column(status, justify="right")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from conformance.errors import BadInput, unknown
@@ -29,6 +31,8 @@ def load(name: str) -> Subject:
     """A built-in subject by name, or a user's own by `module:object`. Raises BadInput."""
     if name not in BUILT_IN and ":" not in name:
         raise BadInput(f"{unknown('subject', name, BUILT_IN)}; a subject of your own is named module:object")
+    if name not in BUILT_IN and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # one's own module, as `python -m` would find it
     module, _, attribute = BUILT_IN.get(name, name).partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)

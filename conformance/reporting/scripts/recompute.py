@@ -10,7 +10,7 @@ import torch
 from conformance.reporting.scripts.frame import make_model
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
+@torch.no_grad()
 def recompute(sequence: torch.Tensor, start: int) -> torch.Tensor:
     """The logits after the first `start` tokens and after each that follows: one forward each, over all, no cache."""
     model, logits = make_model(), []

@@ -1,0 +1,151 @@
+"""Findings: one for each signature, with its smallest case, shared through the disk."""
+
+import json
+
+import pytest
+from toolbox import small_case
+
+from conformance.findings import Finding, Findings, size_of, write_atomically
+from conformance.plainer import plainer_cases
+from conformance.scope import on_plainest
+from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
+from conformance.verdicts import Difference
+
+CHECK = "cached-matches-recomputed"
+
+
+def signature(**parts):
+    fields = {
+        "check": CHECK,
+        "kind": "values",
+        "field": "logits",
+        "raised_in": "",
+        "cache": ("full",),
+        "needs": (),
+        "scope": "any",
+    }
+    return Signature(**{**fields, **parts})
+
+
+def finding(case=None, **parts):
+    return Finding(signature(**parts), case or small_case(), expected="1", got="2")
+
+
+LARGE, SMALL = small_case(rows=((3, 4, 5, 6),)), small_case(rows=((3,),))
+
+
+@pytest.mark.parametrize("order", [(LARGE, SMALL), (SMALL, LARGE)])
+def test_one_signature_keeps_its_smallest_case(order, folder):
+    findings = Findings(folder)
+    assert [findings.add(finding(case)) for case in order] == [True, False]
+    (kept,) = findings
+    assert kept.case == SMALL
+    stored = json.loads((folder / "findings" / kept.id / "case.json").read_text())
+    assert stored == SMALL.to_dict()
+
+
+def test_other_signatures_are_other_findings(folder):
+    findings = Findings(folder)
+    for parts in (
+        {},
+        {"field": "scores"},
+        {"scope": "llama"},
+        {"needs": ("padding",)},
+        {"cache": ("sliding",)},
+        {"kind": "nan"},
+    ):
+        assert findings.add(finding(**parts))
+    assert len(findings) == len({found.id for found in findings}) == 6
+
+
+def test_a_finding_survives_its_file(folder):
+    findings = Findings(folder)
+    made = finding(needs=("padding", "dtype"))
+    findings.add(made)
+    assert list(findings) == [made]
+    findings.update(Finding.from_dict({**made.to_dict(), "confirmed": True}))
+    assert next(iter(findings)).confirmed is True
+
+
+def test_an_id_is_a_readable_folder_name():
+    made = finding(scope="gemma3_text")
+    assert made.id.startswith(f"{CHECK}-gemma3_text-")
+    assert set(made.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")
+
+
+def test_values_are_no_part_of_a_signature():
+    one, other = Difference("values", "logits", "1", "2", "step 3"), Difference("values", "logits", "8", "9", "step 1")
+    assert Key.of(CHECK, one) == Key.of(CHECK, other)
+
+
+@pytest.mark.parametrize(
+    ("parts", "case", "explained"),
+    [
+        ({}, small_case(), True),
+        ({}, small_case("gpt2"), True),
+        ({"scope": "llama"}, small_case(), True),
+        ({"scope": "gpt2"}, small_case(), False),
+        ({"needs": ("padding",)}, small_case(), False),
+        ({"needs": ("padding",)}, small_case(rows=((1,), (2, 3)), do_sample=True), True),
+        ({"field": "scores"}, small_case(), False),
+    ],
+)
+def test_a_finding_explains_what_shows_the_same_and_has_what_it_needs(parts, case, explained, folder):
+    findings = Findings(folder)
+    findings.add(finding(**parts))
+    assert (findings.explaining(signature().key, case) is not None) == explained
+
+
+def test_traits_are_the_settings_that_are_not_the_plainest():
+    assert traits(small_case()) == ()
+    assert traits(small_case(rows=((1,), (2, 3)), dtype="float64", attention="sdpa", eos=(3,), do_sample=True)) == (
+        "attention kernel",
+        "do_sample",
+        "dtype",
+        "eos",
+        "padding",
+        "several rows",
+    )
+    assert traits(small_case(max_new_tokens=9, weight_seed=3, init_scale=0.5)) == ()
+    assert switches(small_case(config={"use_sliding_window": True, "tie": True, "use_cache": False})) == [
+        "config use_sliding_window"
+    ]
+
+
+def test_smaller_is_fewer_traits_then_fewer_tokens():
+    small, longer, sampled = (
+        small_case(rows=((3,),)),
+        small_case(rows=((3, 4),)),
+        small_case(rows=((3,),), do_sample=True),
+    )
+    assert sorted([sampled, longer, small], key=size_of) == [small, longer, sampled]
+
+
+def test_plainer_cases_change_one_part_each_and_end():
+    case = small_case(rows=((1,), (2, 3)), dtype="float64", attention="sdpa", eos=(3,), init_scale=0.5)
+    tried = list(plainer_cases(case))
+    assert case not in tried
+    assert len(set(tried)) >= 8
+    assert all(len(traits(one)) <= len(traits(case)) for one in tried)
+    assert list(plainer_cases(small_case(rows=((1,),), max_new_tokens=1))) == []
+
+
+@pytest.mark.parametrize(("kinds", "architecture"), PLAINEST.items(), ids=PLAINEST.values())
+def test_the_plainest_type_of_a_kind_is_of_that_kind(kinds, architecture):
+    assert kinds_of(small_case(architecture)) == kinds
+
+
+@pytest.mark.parametrize("architecture", ["mistral", "t5", "lfm2"])
+def test_a_case_moves_to_the_plainest_type_with_its_prompt(architecture):
+    moved = on_plainest(small_case("qwen3", rows=((3, 4), (5, 60))), architecture)
+    assert moved.model.architecture == architecture
+    assert [len(row) for row in moved.prompt.rows] == [2, 2]
+    assert moved.settings == small_case().settings
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "finding.json"
+    write_atomically(path, "one")
+    write_atomically(path, "two")
+    assert path.read_text() == "two"
+    assert [p.name for p in tmp_path.iterdir()] == ["finding.json"]

@@ -1,0 +1,104 @@
+"""Registering checks, and what is registered."""
+
+import pytest
+
+from conformance import events, registry
+from conformance.errors import BadInput
+from conformance.listing import families_of_checks
+from conformance.registry import Family, applies, check, family
+from conformance.selection import select
+from conformance.verdicts import Comparison
+
+LOOSE = Family("loose")
+
+
+@pytest.fixture(autouse=True)
+def _loaded():
+    registry.load()
+
+
+def test_a_name_is_given_once():
+    with pytest.raises(TypeError, match=r"'repeatable' is registered already, in conformance\.checks\.purity"):
+
+        @check(LOOSE)
+        def repeatable(_):
+            """Another rule."""
+
+    with pytest.raises(TypeError, match="the family 'cached' is registered already"):
+        family("cached")
+
+
+def test_a_check_without_a_document_is_refused():
+    with pytest.raises(TypeError, match="'says-nothing' needs a docstring"):
+
+        @check(LOOSE)
+        def says_nothing(_):
+            return Comparison()
+
+    assert "says-nothing" not in registry.checks()
+
+
+def test_a_typo_lists_the_closest_valid_names():
+    with pytest.raises(BadInput, match=r"unknown check 'repeatible'; did you mean repeatable\?"):
+        registry.get("repeatible")
+    with pytest.raises(BadInput, match="valid: cached-matches-recomputed, nothing-of"):
+        registry.get("zzz")
+
+
+def test_globs_select_and_a_glob_of_nothing_is_refused():
+    names = families_of_checks()
+    assert select(None, names, "check") == tuple(names)
+    assert select("*-alone, repeat*", names, "check") == ("padded-row-matches-alone", "repeatable")
+    with pytest.raises(BadInput, match="unknown check 'static-matches'; did you mean static-matches-dynamic"):
+        select("repeatable,static-matches", names, "check")
+
+
+def test_the_listing_read_from_source_equals_the_registry():
+    registered = {name: its.family for name, its in registry.checks().items()}
+    assert families_of_checks() == registered
+    assert list(families_of_checks()) == list(registered)
+
+
+def test_every_lower_rung_is_a_check_and_no_check_stands_on_itself():
+    for name, its in registry.checks().items():
+        assert set(its.stands_on) <= set(registry.checks())
+        assert name not in registry.below(name)
+
+
+def test_lower_rungs_come_lowest_first():
+    assert registry.below("static-matches-dynamic") == ("cached-matches-recomputed", "padded-row-matches-alone")
+    assert registry.below("cached-matches-recomputed") == ()
+
+
+def test_a_rung_belongs_to_the_family_that_stands_on_it():
+    """Otherwise it would be asked about a case that has another plan."""
+    for name, its in registry.checks().items():
+        assert {registry.get(lower).family for lower in registry.below(name)} <= {its.family}
+
+
+KNOWN_EVENTS = {*events.SETTINGS, *events.STOPS, *events.WINDOWS, "group: several tokens", "group: crosses the window"}
+
+
+def test_floors_are_shares_of_events_that_exist():
+    for its in registry.families().values():
+        assert set(its.floors) <= set(its.reachable)
+        assert set(its.reachable) <= KNOWN_EVENTS
+        assert all(0 < floor < 1 for floor in its.floors.values())
+
+
+def test_every_check_has_a_family_a_script_and_a_document_of_its_own():
+    documents = [its.document for its in registry.checks().values()]
+    assert len(set(documents)) == len(documents)
+    for its in registry.checks().values():
+        assert its.family in registry.families()
+        assert its.script
+
+
+def test_guards_give_the_first_reason_that_holds():
+    @applies("no rows", lambda runs: runs > 0)
+    @applies("too many rows", lambda runs: runs < 3)
+    def rule(_):
+        """A rule."""
+
+    made = registry.Check("rule", "loose", rule, tuple(rule.guards), (), "")
+    assert [made.not_applicable(rows) for rows in (0, 1, 3)] == ["no rows", None, "too many rows"]

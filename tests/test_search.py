@@ -1,0 +1,286 @@
+"""The search of one item: what it counts, what it finds, how small, and what it keeps."""
+
+import pytest
+from toolbox import CHECKS_OF, explored, search_in, searched, small_case
+from zoo import subjects
+from zoo.loop import Decoder
+
+from conformance import search as search_module
+from conformance.case import parse_case
+from conformance.failures import Failure, same_failure
+from conformance.findings import Findings, size_of
+from conformance.judge import HarnessBroke, Verdicts, judge
+from conformance.options import Options
+from conformance.planning import Item
+from conformance.records import read
+from conformance.runs import Runs
+from conformance.signature import Key, traits
+from conformance.store import Store
+from conformance.subjects.installed import Installed
+
+CACHED, PADDED, STREAM = "cached-matches-recomputed", "padded-row-matches-alone", "streamer-sees-the-sequence"
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Hardly any time to shrink: enough for most, and tests stay fast."""
+    monkeypatch.setattr(search_module, "SHRINK_SECONDS", 0.5)
+    monkeypatch.setattr(search_module, "LAST_MOMENT", 0.5)
+
+
+def case_records(folder):
+    return [record for record in read(folder) if record["record"] == "case"]
+
+
+@pytest.mark.parametrize("examples", [1, 7])
+def test_exactly_as_many_examples_as_asked_for_are_counted(examples, folder):
+    search = explored(folder, Installed(), family="purity", examples=examples)
+    records = case_records(folder)
+    assert search.result.cases == examples
+    assert sum(record["counted"] for record in records) == examples
+    assert len(records) == examples + 1
+    assert not records[0]["counted"]
+
+
+def test_failures_do_not_change_the_count(folder):
+    search = explored(folder, subjects.StreamsTwice(), family="purity", examples=9)
+    assert search.result.cases == 9
+    assert search.result.verdicts["fail"] >= 8
+
+
+def test_the_first_example_is_the_simplest_case(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(search_module, "judge", lambda case, *rest: seen.append(case) or judge(case, *rest))
+    explored(folder, Installed(), family="purity", examples=1)
+    assert traits(seen[0]) == ()
+    assert seen[0].prompt.rows == ((1,),)
+
+
+def digests(folder):
+    return [(record["case"], tuple(sorted(record["verdicts"].items()))) for record in case_records(folder)]
+
+
+@pytest.mark.parametrize("subject", [Installed, subjects.DropsOldest])
+def test_the_same_seed_gives_the_same_cases_and_verdicts(subject, tmp_path):
+    found = []
+    for name in ("one", "two"):
+        place = tmp_path / name
+        place.mkdir()
+        explored(place, subject(), examples=8)
+        found.append(digests(place))
+    assert found[0] == found[1]
+    assert len({case for case, _ in found[0]}) == 9
+
+
+def test_another_seed_gives_other_cases(tmp_path):
+    found = []
+    for seed in (1, 2):
+        place = tmp_path / str(seed)
+        place.mkdir()
+        explored(place, Installed(), family="purity", examples=6, seed=seed)
+        found.append({record["case"] for record in case_records(place)[1:]})
+    assert not found[0] & found[1]
+
+
+def test_every_item_has_a_seed_of_its_own():
+    options = Options(checks=(CACHED,), architectures=("llama", "gpt2"), seed=1)
+    items = [Item(family, name, number) for family in CHECKS_OF for name in ("llama", "gpt2") for number in (1, 2)]
+    seeds = {options.item_seed(item.id) for item in items}
+    assert len(seeds) == len(items)
+    assert options.item_seed(items[0].id) == options.item_seed(items[0].id)
+    assert options.replace(seed=2).item_seed(items[0].id) not in seeds
+
+
+def test_a_healthy_subject_leaves_no_finding(folder):
+    search = searched(folder, Decoder(), examples=6)
+    assert (search.result.findings, search.result.new, list(Findings(folder))) == ([], [], [])
+
+
+def test_a_dropped_entry_shrinks_to_the_smallest_case_that_shows_it(folder, monkeypatch):
+    """One row; two tokens in all before the step that needs both; every setting and size at its plainest."""
+    monkeypatch.setattr(search_module, "SHRINK_SECONDS", 4.0)
+    search = searched(folder, subjects.DropsOldest(), examples=12, checks=[CACHED])
+    (finding,) = [f for f in search.result.new if f.signature.field == "logits"]
+    assert traits(finding.case) == ()
+    assert len(finding.case.prompt.rows) == 1
+    assert len(finding.case.prompt.rows[0]) + finding.case.settings.max_new_tokens <= 4
+    assert finding.case.settings.eos == ()
+    assert (finding.kind, finding.first_seen, finding.signature.scope) == ("difference", "random", "any")
+    assert finding.case.fingerprint
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_finding_fails_again_on_its_own_case(folder):
+    search = searched(folder, subjects.StopsEarly(), examples=12)
+    (finding,) = search.result.new
+    stored = parse_case((folder / "findings" / finding.id / "case.json").read_text())
+    assert stored == finding.case
+    assert same_failure(finding.signature.key, stored, subjects.StopsEarly())
+    assert same_failure(finding.signature.key, stored, Installed()) is None
+
+
+@pytest.mark.usefixtures("hurried")
+def test_two_faults_of_one_check_are_two_findings(folder):
+    """Hypothesis counts failures that are raised on one line as one, and would hide the second."""
+    search = searched(folder, subjects.StreamsWronglyTwoWays(), family="purity", examples=12)
+    found = {(finding.signature.check, finding.signature.field) for finding in search.result.new}
+    assert found == {(STREAM, "streamed"), (STREAM, "stream end")}
+
+
+@pytest.mark.usefixtures("hurried")
+def test_many_failures_of_one_cause_are_one_finding(folder):
+    search = searched(folder, subjects.StreamsTwice(), family="purity", examples=12)
+    assert len(search.failures) >= 12
+    assert len(search.result.findings) == len(search.result.new) == 1
+
+
+def test_what_fails_once_and_never_again_is_a_finding_of_its_own_kind(folder):
+    search = searched(folder, subjects.FailsOnce(), examples=3)
+    (finding,) = search.result.new
+    assert (finding.kind, finding.signature.kind) == ("not-repeatable", "not-repeatable")
+    assert finding.signature.field == "crash"
+    assert len(Findings(folder)) == 1
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_finding_met_again_in_another_item_is_not_shrunk_again(folder):
+    first = searched(folder, subjects.StreamsTwice(), family="purity", examples=3)
+    second = searched(folder, subjects.StreamsTwice(), family="purity", architecture="gpt2", examples=3, name="other")
+    assert second.result.new == []
+    assert second.result.findings == first.result.findings
+
+
+@pytest.mark.usefixtures("hurried")
+def test_failing_cases_are_kept_replayed_and_healed(tmp_path):
+    places = [tmp_path / name for name in ("broken", "again", "healed", "after")]
+    for place in places:
+        place.mkdir()
+    broken, again, healed, after = places
+    store = tmp_path / "database"
+    options = {"family": "purity", "examples": 2, "store": store}
+    search = searched(broken, subjects.StreamsTwice(), **options)
+    kept = list(Store(store).cases("purity", "llama"))
+    assert kept == [("database", search.result.new[0].case)]
+
+    explored_sources = []
+    for place, subject in ((again, subjects.StreamsTwice()), (healed, Installed()), (after, Installed())):
+        searched(place, subject, **options)
+        explored_sources.append([record["source"] for record in case_records(place) if record["source"] != "random"])
+    assert explored_sources == [["database"], ["database"], []]
+    assert not list(Store(store).cases("purity", "llama"))
+    assert not any(record["counted"] for record in case_records(again) if record["source"] == "database")
+
+
+def test_a_stored_case_that_fails_is_first_seen_in_the_database(tmp_path, folder):
+    store = tmp_path / "database"
+    Store(store).save(STREAM, small_case(family="purity"))
+    search = search_in(folder, subjects.StreamsTwice(), family="purity", examples=1, store=store)
+    search._stored()
+    search._account_for(search.failures[0])
+    search.recorder.close()
+    assert search.result.new[0].first_seen == "database"
+
+
+def test_an_unreadable_stored_case_is_left_alone(tmp_path):
+    store = Store(tmp_path)
+    store.save("repeatable", small_case(family="purity"))
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.read_bytes().startswith(b"{"):
+            path.write_bytes(b'{"schema_version": 99}')
+    assert not list(store.cases("purity", "llama"))
+
+
+@pytest.mark.parametrize("drawn", [0, 1, 2, 5])
+def test_the_time_of_a_run_ends_its_drawing_wherever_it_is(drawn, folder, monkeypatch):
+    search = search_in(folder, Installed(), family="purity", examples=50)
+    monkeypatch.setattr(search_module.Search, "out_of_time", property(lambda _: len(case_records(folder)) >= drawn))
+    search.run()
+    search.recorder.close()
+    assert len(case_records(folder)) == drawn
+    assert search.result.cases == max(0, drawn - 1)
+
+
+def test_a_check_that_raises_is_the_harness_broken_and_never_a_verdict(monkeypatch):
+    def broken(_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Runs, "watched", property(broken))
+    with pytest.raises(HarnessBroke, match="the check repeatable raised on"):
+        judge(small_case(family="purity"), ["repeatable"], Installed())
+
+
+def test_an_interrupt_is_nobodys_failure():
+    class Interrupted(Installed):
+        def generate(self, *_, **__):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(small_case(), [CACHED], Interrupted())
+
+
+def test_a_type_that_cannot_be_built_is_not_applicable_with_the_reason(monkeypatch):
+    from conformance.build import Scenario
+    from conformance.errors import NotBuildable
+
+    def refuse(_):
+        raise NotBuildable("llama: no")
+
+    monkeypatch.setattr(Scenario, "_bare_model", refuse)
+    judgement = judge(small_case(), CHECKS_OF["cached"], Installed())
+    assert {(v.status, v.reason) for v in judgement.verdicts.values()} == {
+        ("not-applicable", "not buildable: llama: no")
+    }
+
+
+class DropsAndSwaps(subjects.DropsOldest):
+    def cache(self, cache):
+        super().cache(cache)
+        subjects.SwapsRows.cache(self, cache)
+
+
+def test_a_fault_of_the_cache_blocks_the_rungs_above():
+    case = small_case(rows=((3, 4, 5), (6, 7, 8)), max_new_tokens=6, plan={"continuation": (1, 2, 3), "groups": (3,)})
+    verdicts = judge(case, CHECKS_OF["cached"], DropsAndSwaps()).verdicts
+    assert verdicts[CACHED].status == "fail"
+    assert verdicts[PADDED].label == f"blocked-by {CACHED}"
+    assert verdicts["several-tokens-match-one-by-one"].status == "pass"
+
+
+def test_a_crash_is_blocked_only_by_a_crash():
+    class WrongAlone(subjects.CrashesOnBatches):
+        def generate(self, model, inputs, generation_config, streamer=None):
+            output = super().generate(model, inputs, generation_config, streamer)
+            output.sequences[:, -1] += 1
+            return output
+
+    verdicts = judge(small_case(rows=((3, 4), (5, 6))), [CACHED, PADDED], WrongAlone()).verdicts
+    assert {name: verdict.status for name, verdict in verdicts.items()} == {CACHED: "fail", PADDED: "fail"}
+
+
+def test_what_the_installed_release_fails_too_is_not_another_subjects_fault():
+    from zoo import planted
+
+    case = small_case(rows=((3, 4), (5, 6)))
+    with planted.static_layer_refuses():
+        mine = judge(case, ["static-matches-dynamic"], Decoder()).verdicts["static-matches-dynamic"]
+        installed = judge(case, ["static-matches-dynamic"], Installed()).verdicts["static-matches-dynamic"]
+    assert installed.status == "fail"
+    assert mine.label == "blocked-by installed static-matches-dynamic"
+
+
+def test_a_verdict_is_made_once():
+    verdicts = Verdicts(Runs(small_case(), Installed()))
+    assert verdicts.of(CACHED) is verdicts.of(CACHED)
+
+
+def test_the_same_failure_is_told_from_another_one():
+    case = small_case(rows=((3, 4, 5),), max_new_tokens=4)
+    key = Key(CACHED, "values", "logits", "")
+    found = same_failure(key, case, subjects.DropsOldest())
+    assert isinstance(found, Failure)
+    assert same_failure(key, case, subjects.StopsEarly()) is None
+    assert (
+        same_failure(key, case.replace(model=case.model.replace(architecture="none-such")), subjects.DropsOldest())
+        is None
+    )
+    assert size_of(case) > size_of(small_case(rows=((3,),)))

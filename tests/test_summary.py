@@ -1,0 +1,180 @@
+"""From records to figures and exit codes."""
+
+import json
+
+import pytest
+from toolbox import CHECKS_OF, small_case
+
+from conformance import registry
+from conformance.findings import Finding, Findings
+from conformance.judge import Judgement
+from conformance.options import Options
+from conformance.records import Recorder
+from conformance.reporting.summary import MOST_TIES, exit_code, share_of_ties, summarise
+from conformance.signature import Signature
+from conformance.verdicts import Verdict
+
+PURITY = CHECKS_OF["purity"]
+
+
+def options(folder, checks=PURITY):
+    return Options(checks=tuple(checks), architectures=("llama",), report=str(folder))
+
+
+def fill(folder, count, *, events=(), verdict=("pass",), item="r0001-purity-llama", close=True):
+    recorder = Recorder(folder, item)
+    for _ in range(count):
+        made = Judgement(small_case(family="purity"), dict.fromkeys(PURITY, Verdict(*verdict)), frozenset(events))
+        recorder.case(item, made, counted=True, source="random")
+    recorder.item(item, outcome="ran", cases=count, findings=[], seconds=2.0, model_seconds=1.5)
+    if close:
+        recorder.close()
+    return recorder
+
+
+def a_finding(folder):
+    signature = Signature("repeatable", "changed", "logits", "", ("full",), (), "any")
+    Findings(folder).add(Finding(signature, small_case(family="purity"), "1", "2"))
+
+
+def summary(folder, **given):
+    return summarise(options(folder), seconds=10.0, **given)
+
+
+DOCUMENTED = {
+    *("versions", "seed", "cases", "verdicts", "items", "events", "not_reached", "cases_per_s"),
+    *("share_of_time_in_model_code", "findings"),
+}
+
+
+def test_the_summary_is_written_and_has_its_documented_keys(folder):
+    fill(folder, 3, events=["rows: one"])
+    made = summary(folder)
+    assert json.loads((folder / "summary.json").read_text()) == made
+    assert made.keys() >= DOCUMENTED
+    assert made["cases"] == 3
+    assert made["verdicts"] == {name: {"pass": 3} for name in PURITY}
+    assert made["events"] == {"purity: rows: one": 3}
+    assert made["cases_per_s"] == 0.3
+    assert made["share_of_time_in_model_code"] == 0.75
+    assert made["items"]["ran"] == 1
+
+
+def test_a_finding_in_the_summary_has_its_documented_keys(folder):
+    fill(folder, 3)
+    a_finding(folder)
+    (found,) = summary(folder)["findings"]
+    assert {"id", "check", "architecture", "signature", "confirmed", "first_seen"} <= found.keys()
+    assert (found["check"], found["architecture"], found["first_seen"], found["confirmed"]) == (
+        "repeatable",
+        "llama",
+        "random",
+        None,
+    )
+
+
+ENDS = {"interrupted": 130, "broken": 3, "died": 3, "findings": 1, "share_of_ties": 4, "below_floor": 4}
+NOTHING = {
+    "interrupted": False,
+    "broken": [],
+    "died": [],
+    "findings": [],
+    "share_of_ties": 0.0,
+    "below_floor": [],
+    "cases": 5,
+}
+HAPPENED = {
+    "interrupted": True,
+    "broken": [{}],
+    "died": ["item"],
+    "findings": [{}],
+    "share_of_ties": 0.5,
+    "below_floor": ["few"],
+}
+
+
+@pytest.mark.parametrize("first", range(len(ENDS)))
+def test_the_gravest_end_decides(first):
+    happened = {name: HAPPENED[name] for name in list(ENDS)[first:]}
+    assert exit_code({**NOTHING, **happened})[0] == list(ENDS.values())[first]
+
+
+def test_nothing_found_is_zero_and_nothing_run_is_not():
+    assert exit_code(NOTHING)[0] == 0
+    assert exit_code({**NOTHING, "cases": 0}) == (4, "not one case was run")
+
+
+def test_a_finding_ends_with_one(folder):
+    fill(folder, 3)
+    a_finding(folder)
+    assert summary(folder)["exit_code"] == 1
+    assert summary(folder, interrupted=True)["exit_code"] == 130
+
+
+def test_a_broken_item_ends_with_three(folder):
+    recorder = fill(folder, 3, close=False)
+    recorder.line("broke", item="r0001-purity-llama", error="ZeroDivisionError: ")
+    recorder.close()
+    a_finding(folder)
+    made = summary(folder)
+    assert made["exit_code"] == 3
+    assert made["items"]["broken"] == 1
+
+
+def test_a_dead_worker_ends_with_three_and_names_its_item(folder):
+    recorder = fill(folder, 3, close=False)
+    recorder.start("r0001-purity-llama", small_case(family="purity"))
+    made = summary(folder)
+    assert (made["exit_code"], made["died"]) == (3, ["r0001-purity-llama"])
+    assert summary(folder, interrupted=True)["died"] == []
+    recorder.close()
+
+
+@pytest.mark.parametrize(("ties", "code"), [(1, 0), (2, 0), (3, 4)])
+def test_too_many_ties_end_with_four(ties, code, folder):
+    every = {"rows: several", "rows: padded", "stop: eos middle", "sampling: on"}
+    fill(folder, 200 - ties, events=every)
+    fill(folder, ties, events=every, verdict=("tie", "close"), item="r0002-purity-llama")
+    assert summary(folder)["exit_code"] == code
+
+
+def test_ties_are_a_share_of_what_compared_something():
+    assert share_of_ties({"a": {"tie": 1, "pass": 99, "not-applicable": 900}}) == MOST_TIES
+    assert share_of_ties({"a": {"tie": 1, "blocked-by b": 1}}) == 0.5
+    assert share_of_ties({}) == 0.0
+
+
+@pytest.mark.parametrize(("cases", "below"), [(registry.FLOOR_CASES - 1, False), (registry.FLOOR_CASES, True)])
+def test_floors_are_in_force_from_a_number_of_cases_on(cases, below, folder):
+    fill(folder, cases, events=["rows: several", "stop: eos middle", "sampling: on"])
+    made = summary(folder)
+    assert bool(made["below_floor"]) == below
+    assert made["exit_code"] == (4 if below else 0)
+    assert not below or made["below_floor"] == [f"purity: rows: padded in 0.0% of {cases} cases, floor 10.0%"]
+
+
+def test_a_share_at_its_floor_is_enough(folder):
+    few = registry.FLOOR_CASES // 10
+    reached = ["rows: several", "stop: eos middle", "sampling: on"]
+    fill(folder, few, events=[*reached, "rows: padded"])
+    fill(folder, registry.FLOOR_CASES - few, events=reached, item="r0002-purity-llama")
+    assert summary(folder)["below_floor"] == []
+
+
+def test_what_was_not_reached_is_listed_for_the_selected_families_only(folder):
+    fill(folder, 1, events=["rows: several", "rows: padded", "stop: eos middle", "sampling: on", "stop: rows differ"])
+    assert summary(folder)["not_reached"] == ["purity: stop: eos first", "purity: stop: eos last"]
+
+
+def test_items_left_out_are_counted_with_their_reason(folder):
+    recorder = fill(folder, 1, close=False)
+    for number in (2, 3):
+        recorder.item(f"r000{number}-purity-llama", outcome="deselected", reason="budget", cases=0, findings=[])
+    recorder.close()
+    assert summary(folder)["items"] == {"ran": 1, "deselected: budget": 2, "with findings": 0, "broken": 0}
+
+
+def test_reasons_are_counted_and_those_of_ties_are_not_spelt_out(folder):
+    fill(folder, 2, verdict=("not-applicable", "one row"))
+    fill(folder, 1, verdict=("tie", "1e-6"), item="r0002-purity-llama")
+    assert summary(folder)["reasons"]["repeatable"] == {"not-applicable: one row": 2, "tie": 1}

@@ -1,0 +1,1 @@
+"""Broken on purpose: every check has to trip on something here."""

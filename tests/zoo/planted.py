@@ -1,0 +1,98 @@
+"""Faults planted in the installed library, or in the reference, for the length of a block."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import torch
+from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers.generation.utils import GenerationMixin
+
+from conformance import upstream
+from conformance.reference import decode
+
+
+@contextmanager
+def several_tokens_in_another_order() -> Iterator[None]:
+    """Entries that reach a filled cache together are stored backwards."""
+    right = DynamicLayer.update
+
+    def update(self, keys, values, *args, **kwargs):
+        if self.is_initialized and keys.shape[-2] > 1:
+            keys, values = keys.flip(-2), values.flip(-2)
+        return right(self, keys, values, *args, **kwargs)
+
+    with patch.object(DynamicLayer, "update", update):
+        yield
+
+
+@contextmanager
+def static_layer_scales_values() -> Iterator[None]:
+    """A static layer stores the values of a decode step a little too large."""
+    right = StaticLayer.update
+
+    def update(self, keys, values, *args, **kwargs):
+        if keys.shape[-2] == 1:
+            values = values * 1.05
+        return right(self, keys, values, *args, **kwargs)
+
+    with patch.object(StaticLayer, "update", update):
+        yield
+
+
+@contextmanager
+def static_layer_refuses() -> Iterator[None]:
+    """A static layer cannot be used at all."""
+
+    def update(self, *args, **kwargs):
+        raise NotImplementedError("static")
+
+    with patch.object(StaticLayer, "update", update):
+        yield
+
+
+@contextmanager
+def reference_scores_one_ulp_off() -> Iterator[None]:
+    """The reference returns scores that are wrong in their last bit: far below every bound."""
+    right = decode.Recorder.add
+
+    def add(self, outputs, logits, scores):
+        right(self, outputs, logits, scores.nextafter(scores + 1))
+
+    with patch.object(decode.Recorder, "add", add):
+        yield
+
+
+@contextmanager
+def installed_returns_shorter_cache() -> Iterator[None]:
+    """The cache that `generate` returns lacks its last entry."""
+    right = GenerationMixin._sample
+
+    @functools.wraps(right)  # `generate` looks at its signature
+    def sample(self, *args, **kwargs):
+        output = right(self, *args, **kwargs)
+        cache = upstream.cache_of(output)
+        for layer in cache.layers:
+            layer.keys, layer.values = layer.keys[..., :-1, :], layer.values[..., :-1, :]
+        return output
+
+    with patch.object(GenerationMixin, "_sample", sample):
+        yield
+
+
+@contextmanager
+def installed_draws_once_more() -> Iterator[None]:
+    """`generate` leaves the random generator one draw further than the reference does."""
+    right = GenerationMixin._sample
+
+    @functools.wraps(right)  # `generate` looks at its signature
+    def sample(self, *args, **kwargs):
+        output = right(self, *args, **kwargs)
+        torch.rand(1)
+        return output
+
+    with patch.object(GenerationMixin, "_sample", sample):
+        yield
