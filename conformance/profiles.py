@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, Phase, settings
 
+from conformance import uniform
+
 QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example)
 
 
@@ -22,4 +24,11 @@ def shrinking(examples: int) -> settings:
 
 
 def _base() -> settings:
-    return settings(database=None, deadline=None, derandomize=False, print_blob=False, suppress_health_check=QUIET)
+    return settings(
+        database=None,
+        deadline=None,
+        derandomize=False,
+        print_blob=False,
+        backend=uniform.NAME,
+        suppress_health_check=QUIET,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
@@ -13,14 +15,21 @@ from conformance.subjects import Subject
 
 
 def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
-    """The finding of a shrunk failure. A fault that shows on the plainest type is told of that type."""
+    """The finding of a shrunk failure. A fault that shows on a plainest type is told of that type.
+
+    The plainest type of all is tried first, then the one with the same cache kinds.
+    """
     own = failure.case.model.architecture
-    plainest = PLAINEST.get(kinds_of(failure.case)) if repeatable else None
-    if plainest is not None and plainest != own:
-        plain = same_failure(failure.key, on_plainest(failure.case, plainest), subject)
-        failure = plain or failure
-    scope = "any" if failure.case.model.architecture == plainest else own
-    return _finding(failure, scope, subject, "difference" if repeatable else "not-repeatable")
+    plainest = dict.fromkeys((PLAINEST["full",], PLAINEST.get(kinds_of(failure.case)))) if repeatable else {}
+    for architecture in filter(None, plainest):
+        plain = (
+            failure
+            if architecture == own
+            else same_failure(failure.key, on_plainest(failure.case, architecture), subject)
+        )
+        if plain is not None:
+            return _finding(replace(plain, index=failure.index, source=failure.source), "any", subject, "difference")
+    return _finding(failure, own, subject, "difference" if repeatable else "not-repeatable")
 
 
 def on_plainest(case: Case, architecture: str) -> Case:

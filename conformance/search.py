@@ -16,6 +16,7 @@ import hypothesis
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
+from conformance import interruption
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
 from conformance.failures import Failure, same_failure
@@ -122,6 +123,7 @@ class Search:
         hypothesis.seed(self.seed)(settings(hypothesis.given(st.data())(body)))()
 
     def _judge(self, case: Case, counted: bool, source: str, index: int | None = None) -> Judgement:
+        interruption.check()
         self.recorder.start(self.item.id, case)
         judgement = judge(case, self.checks, self.subject)
         self.recorder.case(self.item.id, judgement, counted, source)

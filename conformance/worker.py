@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import registry, upstream
+from conformance import interruption, registry, upstream
 from conformance.architectures.capabilities import capabilities
 from conformance.findings import Finding, Findings
 from conformance.options import Options
@@ -25,6 +25,7 @@ class Worker:
 
     def __init__(self, options: Options, name: str, database: Path | None) -> None:
         upstream.quiet()
+        interruption.watch()
         assert options.report is not None
         folder = Path(options.report)
         self.options, self.folder, self.subject = options, folder, load(options.subject)

@@ -13,7 +13,7 @@ def ends(*, vocabulary: int, many: bool = False) -> st.SearchStrategy[tuple[int,
 
     `many` gives eight to sixteen of them always.
     """
-    fewest, most = (8, 16) if many else (1, 6)
+    fewest, most = (8, 16) if many else (1, 12)
     some = st.lists(st.integers(1, vocabulary - 1), min_size=fewest, max_size=most, unique=True).map(tuple)
     return some if many else st.just(()) | some
 

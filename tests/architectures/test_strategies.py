@@ -1,7 +1,6 @@
 """Drawing tiny models: only what matters varies, the plainest comes first, wrong ranges are refused."""
 
 import pytest
-from conformance.strategies.architectures import configs, sizes
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import PLAINEST, Sizes
 from conformance.architectures.used import numbers_used
 from conformance.errors import BadInput
+from conformance.strategies.architectures import configs, sizes
 
 FEW = settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=120, deadline=None, database=None)

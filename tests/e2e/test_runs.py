@@ -158,7 +158,7 @@ def test_a_budget_holds_and_leaves_the_rest_out(tmp_path):
     made = summary(report)
     assert done.returncode == made["exit_code"] == 0, done.stdout
     assert made["items"]["deselected: budget"] > 50
-    assert made["cases"] > 10
+    assert made["cases"] >= 1
 
 
 @pytest.mark.e2e
