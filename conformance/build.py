@@ -41,9 +41,11 @@ class Scenario:
         self._check_tokens()
 
     def _check_tokens(self) -> None:
-        highest = max(max(row) for row in self.case.prompt.rows)
-        if highest >= self.vocabulary:
-            raise CaseRefused(f"prompt.rows holds token {highest}, beyond the vocabulary of {self.vocabulary}")
+        plan = self.case.plan.tokens() if self.case.plan is not None else ()
+        rows = [token for row in self.case.prompt.rows for token in row]
+        for field, tokens in (("prompt.rows", rows), ("settings.pad", [self.case.settings.pad]), ("plan", plan)):
+            if max(tokens, default=0) >= self.vocabulary:
+                raise CaseRefused(f"{field} holds token {max(tokens)}, beyond the vocabulary of {self.vocabulary}")
 
     @property
     def encoder_decoder(self) -> bool:

@@ -149,6 +149,14 @@ class Plan(Record):
     family: ClassVar[str]
     known: ClassVar[dict[str, type[Plan]]] = {}
 
+    def tokens(self) -> tuple[int, ...]:
+        """The token ids in the plan, all of which must be in the model's vocabulary."""
+        return ()
+
+    def within(self, vocabulary: int) -> Self:  # noqa: ARG002
+        """The same plan with its tokens wrapped around to fit another vocabulary."""
+        return self
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """The paths that the plan makes a case take, by name; `config` is the model's."""
         return set()

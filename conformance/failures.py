@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.case import Case
-from conformance.errors import BadInput, NotBuildable
+from conformance.errors import BadInput, HarnessBroke, NotBuildable
 from conformance.judge import judge
 from conformance.signature import Key
 from conformance.subjects import Subject
@@ -27,7 +27,7 @@ def same_failure(key: Key, case: Case, subject: Subject) -> Failure | None:
     """The failure of this key on another case, or None when that case fails otherwise or not at all."""
     try:
         verdict = judge(case, [key.check], subject).verdicts[key.check]
-    except (BadInput, NotBuildable):
+    except (BadInput, NotBuildable, HarnessBroke):  # the drawn case that breaks the harness is reported as such
         return None
     if verdict.status != "fail" or Key.of(key.check, verdict.differences[0]) != key:
         return None

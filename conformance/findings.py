@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,29 +67,50 @@ class Findings:
     def __len__(self) -> int:
         return len(list(self.folder.glob("*/finding.json")))
 
-    def explaining(self, key: Key, case: Case) -> Finding | None:
-        """A finding that accounts for a failure of this key on this case, if there is one."""
-        return next((finding for finding in self if finding.signature.explains(key, case)), None)
+    def that_could_explain(self, key: Key, case: Case) -> list[Finding]:
+        """The findings whose key and needs a failure on this case has; of any type."""
+        return [finding for finding in self if finding.signature.could_explain(key, case)]
 
     def add(self, finding: Finding) -> bool:
-        """Store a finding, or its smaller case when the signature is known. Says whether it is new."""
+        """Store a finding, unless its signature is known with a case as small. Says whether it was stored."""
         place = self.folder / finding.id
+        place.mkdir(parents=True, exist_ok=True)
+        with locked(place):
+            return self._add(place, finding)
+
+    def _add(self, place: Path, finding: Finding) -> bool:
         known = place / "finding.json"
         if known.exists():
             old = Finding.from_dict(json.loads(known.read_text(encoding="utf-8")))
             if size_of(old.case) <= size_of(finding.case):
                 return False
-        place.mkdir(parents=True, exist_ok=True)
-        new = not known.exists()
         write_atomically(place / "case.json", json.dumps(finding.case.to_dict(), indent=1, sort_keys=True) + "\n")
         write_atomically(known, json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
-        return new
+        return True
 
     def update(self, finding: Finding) -> None:
         """Replace a stored finding, its case unchanged."""
         write_atomically(
             self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n"
         )
+
+
+@contextmanager
+def locked(folder: Path, patience: float = 10.0) -> Iterator[None]:
+    """Keep other workers out of a folder; after `patience` seconds its lock is that of a dead one."""
+    lock, end = folder / ".lock", time.time() + patience
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            if time.time() > end:
+                lock.unlink(missing_ok=True)
+            time.sleep(0.01)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
 
 
 def size_of(case: Case) -> tuple[int, int, int, str]:

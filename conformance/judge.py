@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from conformance import registry
 from conformance.case import Case
 from conformance.errors import BadInput, HarnessBroke, NotBuildable
+from conformance.oracle import OracleRaised
 from conformance.registry import Check
 from conformance.runs import Runs
 from conformance.subjects import Subject
 from conformance.subjects.installed import Installed
-from conformance.verdicts import Verdict
+from conformance.verdicts import Difference, Verdict
 
 
 @dataclass
@@ -66,16 +67,19 @@ class Verdicts:
         for lower in registry.below(check.name):
             below = self.of(lower)
             # A crash is blocked only by a rung that crashes too: other values below explain no exception.
-            if below.status in ("fail", "known") and (_crashes(below) or not _crashes(verdict)):
-                return Verdict("blocked-by", lower, verdict.differences)
-        if self.runs.subject.name != Installed.name and self._installed_fails_too(check, verdict):
+            if below.status in ("fail", "known", "blocked-by") and (_crashes(below) or not _crashes(verdict)):
+                lowest = below.reason if below.status == "blocked-by" else lower
+                return Verdict("blocked-by", lowest, verdict.differences)
+        if check.compares == "subject" and self._installed_fails_too(check, verdict):
             return Verdict("blocked-by", f"installed {check.name}", verdict.differences)
         return verdict
 
     def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:
+        if self.runs.subject.name == Installed.name:
+            return False
         installed = own_verdict(check, Runs(self.runs.case, Installed()))
-        mine, theirs = verdict.differences[0], next(iter(installed.differences), None)
-        return theirs is not None and (mine.kind, mine.field) == (theirs.kind, theirs.field)
+        theirs = next(iter(installed.differences), None)
+        return theirs is not None and _alike(theirs, verdict.differences[0])
 
 
 def own_verdict(check: Check, runs: Runs) -> Verdict:
@@ -83,10 +87,18 @@ def own_verdict(check: Check, runs: Runs) -> Verdict:
     try:
         reason = check.not_applicable(runs)
         return Verdict("not-applicable", reason) if reason else Verdict.from_comparison(check.rule(runs))
+    except OracleRaised as error:
+        return Verdict("not-applicable", f"the oracle cannot run: {error}"[:200])
     except BadInput:
         raise
     except Exception as error:
         raise HarnessBroke(f"the check {check.name} raised on {runs.case.to_json()}") from error
+
+
+def _alike(one: Difference, other: Difference) -> bool:
+    """The same difference of two subjects; an exception is the same wherever the loops raised it."""
+    said = [difference.got.rsplit(" (in ", 1)[0] for difference in (one, other)]
+    return (one.kind, one.field) == (other.kind, other.field) and (one.kind != "crash" or said[0] == said[1])
 
 
 def _crashes(verdict: Verdict) -> bool:

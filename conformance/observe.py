@@ -58,10 +58,10 @@ def observe(
     before = _belongings(model, inputs, generation_config) if watch else {}
     modules = module_state(model) if watch else {}
     outcome = Outcome(prompt_length=inputs["input_ids"].shape[1])
-    with torch.random.fork_rng(devices=[]), torch.no_grad(), MODEL_CODE.running():
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
         try:
-            with time_limit():
+            with time_limit(), MODEL_CODE.running():
                 output = subject.generate(model, inputs, generation_config, streamer)
             _read(output, outcome, model)
         except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome

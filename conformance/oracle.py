@@ -16,6 +16,11 @@ from conformance import upstream
 from conformance.architectures.capabilities import facts, stepwise_reason
 from conformance.build import Scenario
 from conformance.clock import MODEL_CODE
+from conformance.outcome import Crash
+
+
+class OracleRaised(RuntimeError):
+    """The model does not run without a cache: there is nothing to compare with."""
 
 
 class Oracle:
@@ -67,7 +72,7 @@ class Oracle:
         """The row's own greedy decoding: at most `limit` tokens, the first end token included."""
         tokens: list[int] = []
         while len(tokens) < limit and not (tokens and tokens[-1] in eos):
-            scores = self.logits(row, [*tokens, 0])[-1].float()[None]
+            scores = self.logits(row, [*tokens, 0])[-1].float()[None].clone()
             if processors:
                 scores = processors(torch.tensor([[*self._start(row), *tokens]]), scores)
             tokens.append(int(scores[0].argmax()))
@@ -109,5 +114,8 @@ class Oracle:
                 arguments["position_ids"] = torch.arange(len(ids))[None]
         if "attention_mask" not in taken and "kwargs" not in taken:
             arguments.pop("attention_mask", None)
-        logits: torch.Tensor = self.model(**{**arguments, "use_cache": False, "return_dict": True}).logits[0]
+        try:
+            logits: torch.Tensor = self.model(**{**arguments, "use_cache": False, "return_dict": True}).logits[0]
+        except Exception as error:
+            raise OracleRaised(str(Crash.of(error))) from error
         return logits if logits.dtype == torch.float64 else logits.float()

@@ -10,7 +10,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 from conformance.errors import unknown
 from conformance.verdicts import Comparison
@@ -27,7 +28,9 @@ class Check:
     """A registered rule.
 
     stands_on: the checks of the rungs below; script: the body of its reproducer (see reporting.repro);
-    guards: each gives the reason why the rule does not apply to a case, or None.
+    guards: each gives the reason why the rule does not apply to a case, or None; compares: `subject` when the
+    rule judges the subject, so that the installed release may be to blame, `pair` when it sets two loops
+    against each other; bitwise: it compares without a tolerance, so that it cannot end in a tie.
     """
 
     name: str
@@ -36,6 +39,8 @@ class Check:
     guards: tuple[Guard, ...]
     stands_on: tuple[str, ...]
     script: str
+    compares: str = "subject"
+    bitwise: bool = False
     document: str = field(repr=False, default="")
 
     def not_applicable(self, runs: Runs) -> str | None:
@@ -82,7 +87,14 @@ def _with_guard(rule: Rule, guard: Guard) -> Rule:
     return rule
 
 
-def check(family: Family, *, stands_on: Iterable[str] = (), script: str = "") -> Callable[[Rule], Rule]:
+def check(
+    family: Family,
+    *,
+    stands_on: Iterable[str] = (),
+    script: str = "",
+    compares: Literal["subject", "pair"] = "subject",
+    bitwise: bool = False,
+) -> Callable[[Rule], Rule]:
     """Register a rule under its function's name with dashes. TypeError for a duplicate or a missing document."""
 
     def register(rule: Rule) -> Rule:
@@ -92,12 +104,15 @@ def check(family: Family, *, stands_on: Iterable[str] = (), script: str = "") ->
         if not rule.__doc__:
             raise TypeError(f"the check {name!r} needs a docstring: the rule and why it must hold")
         guards = tuple(getattr(rule, "guards", ()))
-        _checks[name] = Check(name, family.name, rule, guards, tuple(stands_on), script, rule.__doc__)
+        _checks[name] = Check(
+            name, family.name, rule, guards, tuple(stands_on), script, compares, bitwise, rule.__doc__
+        )
         return rule
 
     return register
 
 
+@cache
 def load() -> None:
     """Import every module of `conformance.checks`: adding a family is adding a file there."""
     import conformance.checks as package

@@ -13,21 +13,22 @@ from conformance.architectures.capabilities import Capabilities, capabilities, f
 from conformance.build import Scenario
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
-from conformance.compare import BOUND, NOISY_BOUND, Noise
+from conformance.compare import BOUND, NOISY_BOUND, WIDE_BOUND, Noise
 from conformance.limits import time_limit
 from conformance.observe import observe
 from conformance.oracle import Oracle
 from conformance.outcome import Crash, Outcome
 from conformance.reference.decode import forced_loop
 from conformance.selection_ties import SelectionTies
-from conformance.subjects import Subject
+from conformance.statefulness import keeps_state
+from conformance.subjects import BUILT_IN, Subject
 
 NOISE_SEEDS, NOISE_SIZE = (1, 2, 3), 1e-6
 Forced = list[torch.Tensor] | Crash
 
 
 class Runs:
-    """What has been run of a case so far. Every run gets a model of its own."""
+    """What has been run of a case so far. Runs share a model only where none can leave a trace in it."""
 
     def __init__(self, case: Case, subject: Subject) -> None:
         """Raises CaseRefused or NotBuildable; builds no model yet."""
@@ -35,7 +36,6 @@ class Runs:
         self.scenario = Scenario(case)
         self.events: set[str] = events.of_case(case, self.scenario)
         self._forced: dict[Any, Forced] = {}
-        self._processors: dict[tuple[int, ...], Any] = {}
 
     @property
     def rows(self) -> range:
@@ -59,20 +59,32 @@ class Runs:
 
     @property
     def bound(self) -> float:
-        """How far logits may be off, relative to the largest: stated per type."""
-        return NOISY_BOUND if "noisy" in self.facts else BOUND
+        """How far logits may be off, relative to the largest: stated per type and dtype."""
+        if "noisy" in self.facts:
+            return NOISY_BOUND
+        return WIDE_BOUND if self.case.model.dtype == "float64" else BOUND
 
     @cached_property
     def has_default_cache(self) -> bool:
         """Whether `generate` makes this model's cache itself."""
         return upstream.has_default_cache(self.scenario.model_class)
 
+    def _model(self) -> Any:
+        """The model of a lower rung's run: shared where neither the type nor the subject leaves a trace in it."""
+        if self.subject.name not in BUILT_IN or keeps_state(self.case.model.architecture):
+            return self.scenario.model()
+        return self._shared
+
+    @cached_property
+    def _shared(self) -> Any:
+        return self.scenario.model()
+
     def generate(self, rows: Sequence[int] | None = None, model: Any = None, **options: Any) -> Outcome:
         """One run of the subject; `options` are of `observe`, but for `config`: changes to the generation config."""
         config = self.scenario.generation_config(**options.pop("config", {}))
         return observe(
             options.pop("subject", self.subject),
-            self.scenario.model() if model is None else model,
+            self._model() if model is None else model,
             options.pop("inputs", None) or self.scenario.inputs(rows),
             config,
             seed=self.case.settings.sample_seed,
@@ -82,7 +94,7 @@ class Runs:
     @cached_property
     def batch(self) -> Outcome:
         """The baseline: all rows at once, dynamic cache."""
-        outcome = self.generate()
+        outcome = self.generate(model=self.scenario.model())
         self.events |= events.of_outcome(self.case, outcome)
         return outcome
 
@@ -100,9 +112,9 @@ class Runs:
     def watched_again(self) -> Outcome:
         """The same call a second time on the same objects, after one with other inputs."""
         _ = self.watched
-        model, inputs, config = self._kept
+        model, inputs, _ = self._kept
         other = {name: tensor[:1].flip(1) for name, tensor in inputs.items()}
-        observe(self.subject, model, other, config)
+        observe(self.subject, model, other, self.scenario.generation_config(max_new_tokens=1))
         return observe(self.subject, *self._kept, seed=self.case.settings.sample_seed, stream=True)
 
     @cached_property
@@ -135,8 +147,9 @@ class Runs:
             if self._selects_among_equals(row, tokens[: step + 1]):
                 return float("inf")
             exact = self.oracle.logits(row, tokens)[step]
-            moved = [float((o.logits(row, tokens)[step] - exact).abs().max()) for o in self._perturbed]
-            return max((m for m in moved if m == m), default=0.0)
+            finite = exact.isfinite()
+            moved = [(o.logits(row, tokens)[step] - exact)[finite].abs() for o in self._perturbed]
+            return max((float(m.max()) for m in moved if m.numel() and m.isfinite().all()), default=0.0)
 
         return at
 
@@ -173,7 +186,7 @@ class Runs:
         self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], config: Any
     ) -> Forced:
         logits: list[torch.Tensor] = []
-        model = self.scenario.model()
+        model = self._model()
         room = {"max_new_tokens": tokens.shape[1] + 1, "eos_token_id": None, "do_sample": False}
         settings = self.scenario.generation_config(**{**room, **config})
         with torch.no_grad(), MODEL_CODE.running():
@@ -187,12 +200,6 @@ class Runs:
 
     def processors(self, rows: Sequence[int] | None = None) -> Any:
         """The installed logits processors for these rows, built fresh by `generate` itself."""
-        key = tuple(self.rows if rows is None else rows)
-        if key not in self._processors:
-            self._processors[key] = self._catch_processors(rows)
-        return self._processors[key]
-
-    def _catch_processors(self, rows: Sequence[int] | None) -> Any:
         caught: list[Any] = []
 
         def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:

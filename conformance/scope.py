@@ -38,7 +38,8 @@ def on_plainest(case: Case, architecture: str) -> Case:
     config = tiny_config(architecture, sizes)
     rows = tuple(tuple(token % sizes.vocabulary for token in row) for row in case.prompt.rows)
     model = case.model.replace(architecture=architecture, config=config)
-    return case.replace(model=model, prompt=case.prompt.replace(rows=rows))
+    plan = None if case.plan is None else case.plan.within(sizes.vocabulary)
+    return case.replace(model=model, prompt=case.prompt.replace(rows=rows), plan=plan)
 
 
 def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Finding:

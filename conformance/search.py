@@ -27,7 +27,7 @@ from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
 from conformance.records import Recorder
-from conformance.scope import settle
+from conformance.scope import on_plainest, settle
 from conformance.signature import Key
 from conformance.store import Store
 from conformance.subjects import Subject
@@ -79,9 +79,11 @@ class Search:
         start, model_start = time.perf_counter(), MODEL_CODE.seconds
         if self.item.round == 1:
             self._stored()
-        self._explore()
-        for failure in self.failures:
-            self._account_for(failure)
+        try:
+            self._explore()
+        finally:  # also where the harness breaks: what was found before is kept
+            for failure in self.failures:
+                self._account_for(failure)
         self.result.seconds = time.perf_counter() - start
         self.result.model_seconds = MODEL_CODE.seconds - model_start
         return self.result
@@ -99,8 +101,9 @@ class Search:
     def _stored(self) -> None:
         for source, case in self.store.cases(self.item.family, self.item.architecture):
             judgement = self._judge(case, counted=False, source=source)
-            for check in set(judgement.verdicts) - set(judgement.failures()):
-                self.store.healed(check, case)
+            for check, verdict in judgement.verdicts.items():
+                if verdict.status == "pass":
+                    self.store.healed(check, case)
 
     def _explore(self) -> None:
         drawn = 0
@@ -138,12 +141,20 @@ class Search:
         return judgement
 
     def _account_for(self, failure: Failure) -> None:
-        known = self.findings.explaining(failure.key, failure.case)
-        if known is None:
-            known = self._new_finding(failure)
-            self.result.new.append(known)
+        known = self._explained(failure) or self._new_finding(failure)
         if known.id not in self.result.findings:
             self.result.findings.append(known.id)
+
+    def _explained(self, failure: Failure) -> Finding | None:
+        """A finding that accounts for the failure: one of its type, or one that shows on the finding's type too."""
+        for finding in self.findings.that_could_explain(failure.key, failure.case):
+            architecture = finding.case.model.architecture
+            if architecture == failure.case.model.architecture:
+                return finding
+            moved = on_plainest(failure.case, architecture) if finding.signature.scope == "any" else None
+            if moved is not None and same_failure(failure.key, moved, self.subject):
+                return finding
+        return None
 
     def _new_finding(self, failure: Failure) -> Finding:
         start = time.perf_counter()
@@ -151,7 +162,8 @@ class Search:
         smallest = self._shrink(failure, again) if again else failure
         finding = settle(replace(smallest, source=failure.source), self.subject, repeatable=again is not None)
         finding = replace(finding, subject=self.options.subject)  # what `replay` can load, unlike a subject's own name
-        self.findings.add(finding)
+        if self.findings.add(finding):
+            self.result.new.append(finding)
         self.store.save(failure.key.check, finding.case)
         self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)
         return finding

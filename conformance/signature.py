@@ -65,11 +65,9 @@ class Signature:
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
         return re.sub(r"[^a-z0-9_.-]+", "-", f"{self.check}-{self.scope}-{digest}".lower())
 
-    def explains(self, key: Key, case: Case) -> bool:
-        """Whether a failure of this key on a case of the same type is the same finding as far as one can tell."""
-        return (
-            key == self.key and set(self.needs) <= set(traits(case)) and self.scope in ("any", case.model.architecture)
-        )
+    def could_explain(self, key: Key, case: Case) -> bool:
+        """Whether a failure of this key on a case has all that this finding needs."""
+        return key == self.key and set(self.needs) <= set(traits(case))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Signature:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 MAX_DEPTH = 8
 # What torch keeps in a module's __dict__ beside the attributes that a model's author put there.
-TORCH_INTERNALS = frozenset({"_parameters", "_modules", "training"})
+TORCH_INTERNALS = frozenset({"_modules", "training"})
 
 Flat = dict[str, Any]
 
@@ -25,12 +27,16 @@ def flatten(
     elif isinstance(value, Mapping):
         for key in value:
             yield from flatten(value[key], f"{path}.{key}", depth + 1, seen | {id(value)})
-    elif isinstance(value, list | tuple | set | frozenset):
+    elif isinstance(value, np.ndarray):
+        yield path, value.tobytes()
+    elif isinstance(value, list | tuple | set | frozenset | deque):
         yield f"{path}.length", len(value)
         for index, item in enumerate(value):
             yield from flatten(item, f"{path}.{index}", depth + 1, seen | {id(value)})
     elif hasattr(value, "__dict__") and not isinstance(value, type | torch.nn.Module) and not callable(value):
         yield from flatten(vars(value), path, depth + 1, seen | {id(value)})
+    elif not callable(value):
+        yield path, f"a {type(value).__name__}"
 
 
 def snapshot(value: Any, name: str = "") -> Flat:
@@ -41,7 +47,7 @@ def snapshot(value: Any, name: str = "") -> Flat:
 
 
 def module_state(model: torch.nn.Module) -> Flat:
-    """The plain attributes and buffers of every module: where a model could keep state between calls."""
+    """The attributes, parameters and buffers of every module: where a model could keep state between calls."""
     state: Flat = {}
     for name, module in model.named_modules():
         own = {k: v for k, v in vars(module).items() if k not in TORCH_INTERNALS and not k.endswith("_hooks")}

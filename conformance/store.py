@@ -21,8 +21,9 @@ CORPUS = Path(__file__).parent / "corpus"
 class Store:
     """The stored cases; an empty one when the run is fresh."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, subject: str = "installed") -> None:
         self._database = DirectoryBasedExampleDatabase(folder) if folder else None
+        self._subject = subject
 
     def cases(self, family: str, architecture: str) -> Iterator[tuple[str, Case]]:
         """(source, case) of everything stored for a family on a type: corpus first, then database."""
@@ -33,7 +34,7 @@ class Store:
                 yield "corpus", case
         seen: set[str] = set()
         for check in (c.name for c in registry.checks().values() if c.family == family):
-            for value in sorted(self._database.fetch(_key(check, architecture))):
+            for value in sorted(self._database.fetch(self._key(check, architecture))):
                 text = value.decode("utf-8", "replace")
                 if text not in seen and (stored := _readable(text)) is not None:
                     seen.add(text)
@@ -42,22 +43,21 @@ class Store:
     def save(self, check: str, case: Case) -> None:
         """Keep a failing case."""
         if self._database is not None:
-            self._database.save(_key(check, case.model.architecture), case.to_json().encode())
+            self._database.save(self._key(check, case.model.architecture), case.to_json().encode())
 
     def healed(self, check: str, case: Case) -> None:
         """Drop a case that fails no longer."""
         if self._database is not None:
-            self._database.delete(_key(check, case.model.architecture), case.to_json().encode())
+            self._database.delete(self._key(check, case.model.architecture), case.to_json().encode())
+
+    def _key(self, check: str, architecture: str) -> bytes:
+        return f"conformance/1/{self._subject}/{check}/{architecture}".encode()
 
 
 def corpus() -> Iterator[Case]:
     """The minimal cases of real faults that ship with the project."""
     for path in sorted(CORPUS.glob("*.json")):
         yield parse_case(path.read_text(encoding="utf-8"), path.name)
-
-
-def _key(check: str, architecture: str) -> bytes:
-    return f"conformance/1/{check}/{architecture}".encode()
 
 
 def _readable(text: str) -> Case | None:

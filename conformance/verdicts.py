@@ -46,6 +46,12 @@ class Comparison:
         self.not_applicable = self.not_applicable or other.not_applicable
         return self
 
+    def __add__(self, other: Comparison) -> Comparison:
+        total = Comparison()
+        total += self
+        total += other
+        return total
+
     @classmethod
     def of(cls, *differences: Difference) -> Comparison:
         """A comparison with these differences and nothing else."""
@@ -62,11 +68,11 @@ class Verdict:
 
     @classmethod
     def from_comparison(cls, comparison: Comparison) -> Verdict:
-        """not-applicable before fail before tie before allowed before pass."""
-        if comparison.not_applicable:
-            return cls("not-applicable", comparison.not_applicable)
+        """fail before not-applicable before tie before allowed before pass."""
         if comparison.differences:
             return cls("fail", differences=tuple(comparison.differences))
+        if comparison.not_applicable:
+            return cls("not-applicable", comparison.not_applicable)
         if comparison.ties:
             return cls("tie", comparison.ties[0])
         if comparison.allowed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,14 @@ class Worker:
         assert options.report is not None
         folder = Path(options.report)
         self.options, self.folder, self.subject = options, folder, load(options.subject)
-        self.recorder, self.findings, self.store = Recorder(folder, name), Findings(folder), Store(database)
+        self.recorder, self.findings, self.store = (
+            Recorder(folder, name),
+            Findings(folder),
+            Store(database, options.subject),
+        )
+        # What is loaded by now stays: collecting it again and again would take a tenth of the time.
+        gc.collect()
+        gc.freeze()
         self.closed = False
         self.reached: dict[str, set[str]] = {}
 

@@ -11,8 +11,8 @@ from conformance.strategies.cases import vocabulary_of
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> CachedPlan:
-    """Up to nine tokens in groups of one to five; shrinks to none."""
+    """Up to seven tokens in groups of one to five; shrinks to none."""
     token = st.integers(1, vocabulary_of(model) - 1)
-    continuation = tuple(draw(st.lists(token, max_size=9)))
+    continuation = tuple(draw(st.lists(token, max_size=7)))
     groups = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))) if len(continuation) > 1 else ()
     return CachedPlan(continuation=continuation, groups=groups)

@@ -57,8 +57,9 @@ def cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collectio
     """
     model = draw(models(architecture))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
-    rows = (2, 3) if ragged or "rows: several" in towards or "stop: rows differ" in towards else (1, 3)
-    prompt = draw(prompts(vocabulary=vocabulary, rows=rows, ragged=ragged, landmarks=landmarks_of(model)))
+    several = ragged or "rows: several" in towards or "stop: rows differ" in towards
+    rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))
+    prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model)))
     many_ends = any(event.startswith("stop: ") for event in towards)
     chosen = draw(settings(vocabulary=vocabulary, attentions=model.attention == "eager", many_ends=many_ends))
     plan = draw(plans(family, model, prompt, chosen))

@@ -23,7 +23,7 @@ def settings(
     draw: st.DrawFn,
     *,
     vocabulary: int,
-    new_tokens: Span = (1, 10),
+    new_tokens: Span = (1, 8),
     sampling: bool = True,
     attentions: bool = False,
     many_ends: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import Field
+from typing_extensions import Self
 
 from conformance.case import Case, Plan, TokenId
 
@@ -14,6 +15,14 @@ class CachedPlan(Plan, family="cached"):
 
     continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
     groups: Annotated[tuple[Annotated[int, Field(ge=1, le=32)], ...], Field(max_length=32, strict=False)] = ()
+
+    def tokens(self) -> tuple[int, ...]:
+        """The continuation."""
+        return self.continuation
+
+    def within(self, vocabulary: int) -> Self:
+        """With every token modulo the vocabulary."""
+        return self.replace(continuation=tuple(token % vocabulary for token in self.continuation))
 
     def events(self, case: Case, config: Any) -> set[str]:
         """Several tokens in one forward, and whether such a forward crosses a sliding window."""

@@ -12,7 +12,8 @@ from conformance.findings import Finding, Findings, write_atomically
 from conformance.options import Options
 from conformance.records import count_verdicts, orphans, read
 
-MOST_TIES = 0.01  # of the verdicts that compared something
+MOST_TIES = 0.01  # of the verdicts that compared something within a bound
+FEWEST_COMPARED = 200  # below, one tie would be more than that
 Json = dict[str, Any]
 
 
@@ -68,7 +69,9 @@ def exit_code(summary: Json) -> tuple[int, str]:
         return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
     if summary["below_floor"]:
         return 4, "not enough was exercised: " + "; ".join(summary["below_floor"])
-    return (0, "nothing found") if summary["cases"] else (4, "not one case was run")
+    if all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):
+        return 4, "not one check compared anything"
+    return 0, "nothing found"
 
 
 def _brief(finding: Finding) -> Json:
@@ -113,7 +116,18 @@ def not_reached(options: Options, cases: list[Json]) -> list[str]:
     """The events that a family could reach and that no case reached."""
     seen = _events(cases)
     names = (f"{name}: {event}" for name in options.families() for event in registry.families()[name].reachable)
-    return sorted(name for name in names if name not in seen)
+    return sorted([*(name for name in names if name not in seen), *vacuous(options, cases)])
+
+
+def vacuous(options: Options, cases: list[Json]) -> list[str]:
+    """The selected checks that compared nothing."""
+    compared = {
+        check
+        for case in cases
+        for check, label in case["verdicts"].items()
+        if label != "not-applicable" and not label.startswith("blocked-by")
+    }
+    return [f"{check}: compared nothing" for check in options.checks if check not in compared]
 
 
 def below_floor(options: Options, cases: list[Json]) -> list[str]:
@@ -135,12 +149,11 @@ def below_floor(options: Options, cases: list[Json]) -> list[str]:
 
 
 def share_of_ties(verdicts: dict[str, dict[str, int]]) -> float:
-    """Ties among the verdicts that compared something."""
-    ties = sum(counts.get("tie", 0) for counts in verdicts.values())
-    compared = sum(
-        count for counts in verdicts.values() for label, count in counts.items() if label != "not-applicable"
-    )
-    return ties / compared if compared else 0.0
+    """Ties among the verdicts that compared something within a bound; bitwise checks cannot tie."""
+    bounded = [counts for check, counts in verdicts.items() if not registry.get(check).bitwise]
+    ties = sum(counts.get("tie", 0) for counts in bounded)
+    compared = sum(count for counts in bounded for label, count in counts.items() if label != "not-applicable")
+    return ties / compared if compared >= FEWEST_COMPARED else 0.0
 
 
 def _model_share(items: list[Json]) -> float:
