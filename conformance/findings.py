@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,6 +88,13 @@ class Findings:
         write_atomically(place / "case.json", json.dumps(finding.case.to_dict(), indent=1, sort_keys=True) + "\n")
         write_atomically(known, json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
         return True
+
+    def merge(self) -> None:
+        """Drop each finding that another one accounts for: the same but with less that it needs."""
+        found = list(self)
+        for finding in found:
+            if any(other.signature.accounts_for(finding.signature) for other in found):
+                shutil.rmtree(self.folder / finding.id)
 
     def update(self, finding: Finding) -> None:
         """Replace a stored finding, its case unchanged."""

@@ -36,8 +36,9 @@ def plainer_cases(case: Case) -> Iterator[Case]:
             yield case.replace(settings=case.settings.replace(**{name: getattr(Settings(), name)}))
     yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
-    if case.settings.max_new_tokens > 2:
-        yield case.replace(settings=case.settings.replace(max_new_tokens=case.settings.max_new_tokens // 2))
+    steps = case.settings.max_new_tokens
+    for fewer in {steps // 2, steps - 1} - {0, 1}:
+        yield case.replace(settings=case.settings.replace(max_new_tokens=fewer))
 
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:

@@ -163,7 +163,7 @@ class Search:
         finding = settle(replace(smallest, source=failure.source), self.subject, repeatable=again is not None)
         finding = replace(finding, subject=self.options.subject)  # what `replay` can load, unlike a subject's own name
         if self.findings.add(finding):
-            self.result.new.append(finding)
+            self.result.new = [*(f for f in self.result.new if f.id != finding.id), finding]
         self.store.save(failure.key.check, finding.case)
         self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)
         return finding

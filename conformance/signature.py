@@ -69,6 +69,11 @@ class Signature:
         """Whether a failure of this key on a case has all that this finding needs."""
         return key == self.key and set(self.needs) <= set(traits(case))
 
+    def accounts_for(self, other: Signature) -> bool:
+        """Whether another finding is this one with settings that it does without."""
+        alike = (self.key, self.cache, self.scope) == (other.key, other.cache, other.scope)
+        return alike and set(self.needs) < set(other.needs)
+
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Signature:
         """The signature as JSON holds it."""

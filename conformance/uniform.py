@@ -29,8 +29,8 @@ class UniformProvider(HypothesisProvider):
         weights: dict[int, float] | None = None,
         shrink_towards: int = 0,
     ) -> int:
-        """Uniform within bounds; Hypothesis' own draw where a bound or weights are missing or given."""
-        if min_value is None or max_value is None or weights:
+        """Uniform within bounds, whatever the weights; Hypothesis' own draw where a bound is missing."""
+        if min_value is None or max_value is None:
             return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
         assert self._cd is not None
         assert self._cd._random is not None

@@ -264,7 +264,8 @@ DIFFERENCE = Difference("values", "logits", "1", "2")
         ({"allowed": ["a"]}, "allowed"),
         ({"allowed": ["a"], "ties": ["t"]}, "tie"),
         ({"allowed": ["a"], "ties": ["t"], "differences": [DIFFERENCE]}, "fail"),
-        ({"differences": [DIFFERENCE], "not_applicable": "why"}, "not-applicable"),
+        ({"differences": [DIFFERENCE], "not_applicable": "why"}, "fail"),
+        ({"ties": ["t"], "not_applicable": "why"}, "not-applicable"),
     ],
 )
 def test_exactly_one_verdict_follows(parts, status):

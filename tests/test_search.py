@@ -112,7 +112,7 @@ def test_a_dropped_entry_shrinks_to_the_smallest_case_that_shows_it(folder, monk
 @pytest.mark.usefixtures("hurried")
 def test_a_finding_fails_again_on_its_own_case(folder):
     search = searched(folder, subjects.StopsEarly(), examples=12)
-    (finding,) = search.result.new
+    finding = search.result.new[0]
     stored = parse_case((folder / "findings" / finding.id / "case.json").read_text())
     assert stored == finding.case
     assert same_failure(finding.signature.key, stored, subjects.StopsEarly())

@@ -82,6 +82,8 @@ NOTHING = {
     "share_of_ties": 0.0,
     "below_floor": [],
     "cases": 5,
+    "checks": ["repeatable"],
+    "not_reached": [],
 }
 HAPPENED = {
     "interrupted": True,
@@ -102,6 +104,8 @@ def test_the_gravest_end_decides(first):
 def test_nothing_found_is_zero_and_nothing_run_is_not():
     assert exit_code(NOTHING)[0] == 0
     assert exit_code({**NOTHING, "cases": 0}) == (4, "not one case was run")
+    vacuous = {**NOTHING, "not_reached": ["repeatable: compared nothing"]}
+    assert exit_code(vacuous) == (4, "not one check compared anything")
 
 
 def test_a_finding_ends_with_one(folder):
@@ -130,17 +134,17 @@ def test_a_dead_worker_ends_with_three_and_names_its_item(folder):
     recorder.close()
 
 
-@pytest.mark.parametrize(("ties", "code"), [(1, 0), (2, 0), (3, 4)])
-def test_too_many_ties_end_with_four(ties, code, folder):
-    every = {"rows: several", "rows: padded", "stop: eos middle", "sampling: on"}
-    fill(folder, 200 - ties, events=every)
-    fill(folder, ties, events=every, verdict=("tie", "close"), item="r0002-purity-llama")
-    assert summary(folder)["exit_code"] == code
+@pytest.mark.parametrize(("share", "code"), [(0.0, 0), (MOST_TIES, 0), (MOST_TIES + 0.001, 4)])
+def test_too_many_ties_end_with_four(share, code):
+    assert exit_code({**NOTHING, "share_of_ties": share})[0] == code
 
 
 def test_ties_are_a_share_of_what_compared_something():
-    assert share_of_ties({"a": {"tie": 1, "pass": 99, "not-applicable": 900}}) == MOST_TIES
-    assert share_of_ties({"a": {"tie": 1, "blocked-by b": 1}}) == 0.5
+    bounded, bitwise = "cached-matches-recomputed", "repeatable"
+    assert share_of_ties({bounded: {"tie": 2, "pass": 198, "not-applicable": 900}}) == MOST_TIES
+    assert share_of_ties({bounded: {"tie": 100, "blocked-by b": 100}}) == 0.5
+    assert share_of_ties({bounded: {"tie": 2, "pass": 198}, bitwise: {"pass": 5000}}) == MOST_TIES
+    assert share_of_ties({bounded: {"tie": 1, "pass": 9}}) == 0.0  # too few for one to say anything
     assert share_of_ties({}) == 0.0
 
 

@@ -55,6 +55,9 @@ def cached_matches_recomputed(runs: Runs) -> Comparison:
     result = Comparison()
     for row, outcome in zip(runs.rows, runs.alone, strict=True):
         tokens = until_end(outcome.tokens(0), runs.case.settings.eos)
+        if outcome.steps != len(tokens):
+            wanted = f"{len(tokens)} new tokens, the last an end token"
+            result += Comparison.of(Difference("length", "sequences", wanted, f"{outcome.steps}", f"row {row}"))
         result += compare_row(runs, outcome, 0, row, [row], list(runs.oracle.logits(row, tokens)))
     result += _continuation_against_oracle(runs)
     return result
@@ -162,7 +165,13 @@ def static_matches_dynamic(runs: Runs) -> Comparison:
     return result
 
 
-@check(CACHED, stands_on=["cached-matches-recomputed"], script="reference", compares="pair", bitwise=True)
+@check(
+    CACHED,
+    stands_on=["cached-matches-recomputed", "padded-row-matches-alone"],
+    script="reference",
+    compares="pair",
+    bitwise=True,
+)
 def reference_matches_installed(runs: Runs) -> Comparison:
     """The reference loop and the installed `generate` give bitwise the same outcome, field by field.
 

@@ -6,14 +6,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+from conformance.findings import Findings
 from conformance.options import Options
 from conformance.reporting.confirm import confirm
+from conformance.reporting.page import write_finding
 from conformance.reporting.summary import summarise
 
 
 def finish(options: Options, *, started: float, interrupted: bool) -> dict[str, Any]:
     """Execute every finding's script in a fresh process, write `summary.json`, and return it."""
-    ran = time.time() - started
+    ran, folder = time.time() - started, Path(options.report or ".")
+    findings = Findings(folder)
+    findings.merge()
+    for finding in findings:  # again, in one process: workers may have written over each other's
+        write_finding(folder, finding)
     if not interrupted:
-        confirm(Path(options.report or "."), processes=max(1, options.workers))
+        confirm(folder, processes=max(1, options.workers))
     return summarise(options, seconds=ran, interrupted=interrupted)

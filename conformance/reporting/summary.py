@@ -69,7 +69,9 @@ def exit_code(summary: Json) -> tuple[int, str]:
         return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
     if summary["below_floor"]:
         return 4, "not enough was exercised: " + "; ".join(summary["below_floor"])
-    if all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):
+    if not summary["cases"]:
+        return 4, "not one case was run"
+    if summary["checks"] and all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):
         return 4, "not one check compared anything"
     return 0, "nothing found"
 

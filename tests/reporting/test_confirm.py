@@ -22,8 +22,8 @@ FAULTY = {
     "groups": finding_of("groups", "jamba"),
     # The smallest float64 is -inf in the float32 softmax, and a row that is masked whole is NaN.
     "padded": finding_of("padded", dtype="float64", attention="eager", needs=("dtype", "padding")),
-    # The number of buckets is chosen in the first call, and kept in the config.
-    "purity": finding_of("purity", "reformer", without="num_buckets", rows=(tuple(range(1, 13)),)),
+    # The states of its convolutions and recurrences stay on the modules.
+    "purity": finding_of("purity", "recurrent_gemma"),
 }
 # Scripts that end otherwise: what they hold, their exit code and what is left of their output.
 ENDS = {

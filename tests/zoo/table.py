@@ -49,7 +49,7 @@ FAULTS = (
     Fault(SEVERAL, _seen(LOGITS), planted=planted.several_tokens_in_another_order),
     Fault(PADDED, _seen(LOGITS), subjects.SwapsRows),
     Fault(PADDED, _seen(("tokens", "padding")), subjects.KeepsEmitting),
-    Fault(PADDED, _seen(("length", "sequences"), ("tokens", "padding")), subjects.IgnoresEnd),
+    Fault(CACHED, _seen(("length", "sequences")), subjects.IgnoresEnd),
     Fault(PADDED, _seen(("crash", "crash")), subjects.CrashesOnBatches),
     Fault(STATIC, _seen(LOGITS), planted=planted.static_layer_scales_values),
     Fault(STATIC, _seen(("crash", "crash")), planted=planted.static_layer_refuses),
