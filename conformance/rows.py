@@ -36,8 +36,8 @@ def compare_row(
     where = f"row {row} " if len(runs.rows) > 1 else ""
     for field in ("logits", "scores"):
         if len(getattr(outcome, field)) < len(tokens):
-            got = f"{len(getattr(outcome, field))} steps"
-            return Comparison.of(Difference("missing", field, f"{len(tokens)} steps", got, where))
+            seen = f"{len(getattr(outcome, field))} steps"
+            return Comparison.of(Difference("missing", field, f"{len(tokens)} steps", seen, where))
     result = _length(tokens, runs, where) if outcome.steps else Comparison()
     noise = runs.noise(row, tokens)
     logits = [step[index] for step in outcome.logits[: len(tokens)]]

@@ -31,7 +31,8 @@ def told(search):
 def test_green_on_the_reference(family, architecture, folder):
     search = explored(folder, Reference(), family=family, architecture=architecture, examples=1)
     assert told(search) == []
-    assert search.result.verdicts.keys() <= {"pass", "allowed", "not-applicable", "tie"}
+    # Blocked by the release: in float64 a masked row is NaN in every type's eager kernel.
+    assert search.result.verdicts.keys() <= {"pass", "allowed", "not-applicable", "tie", "blocked-by"}
 
 
 @pytest.mark.slow
