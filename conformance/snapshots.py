@@ -86,4 +86,8 @@ def describe(before: Any, after: Any) -> str:
         if before.shape != after.shape:
             return f"shape {list(before.shape)} became {list(after.shape)}"
         return "values changed"
-    return f"{before!r:.60} became {after!r:.60}"
+    return f"{_brief(before)} became {_brief(after)}"
+
+
+def _brief(leaf: Any) -> str:
+    return f"a tensor of shape {list(leaf.shape)}" if isinstance(leaf, torch.Tensor) else f"{leaf!r:.60}"

@@ -99,7 +99,8 @@ def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
     grouped = runs.forced([0], torch.tensor([tokens]), sizes)
     one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
     if isinstance(one_by_one, Crash):
-        return forced_crash(one_by_one, "a cached forward of one token should work")
+        runs.oracle.logits(0, [*tokens, 0])
+        return forced_crash(one_by_one, "recomputing the row works")
     if isinstance(grouped, Crash):
         return forced_crash(grouped, "one token at a time works")
     return _under_forced_tokens(runs, [s[0] for s in grouped], [s[0] for s in one_by_one], 0, [*tokens, 0])
@@ -117,6 +118,8 @@ def padded_row_matches_alone(runs: Runs) -> Comparison:
     Logits are compared under the batch's own tokens, so that one flip does not hide what follows; after its
     end a row holds padding only, and decoding goes on until the last row has ended.
     """
+    if any(outcome.crash for outcome in runs.alone):
+        return Comparison(not_applicable="a row alone raises already")
     if runs.batch.crash:
         return crash_difference(runs.batch.crash, "each row alone works")
     result = _ends_and_padding(runs, runs.batch)
