@@ -32,8 +32,6 @@ MAX_CONFIG_NUMBER = 4096
 MAX_LIST = 64
 DEFAULT_FAMILY = "cached"
 
-Scalar = bool | int | float | str | None
-
 
 class FrozenDict(dict[str, Any]):
     """A mapping that cannot be changed and can be hashed, copied and pickled."""

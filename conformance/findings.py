@@ -33,7 +33,6 @@ class Finding:
     kind: str = "difference"
     confirmed: bool | None = None
     subject: str = "installed"
-    shrink_seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
     @property
