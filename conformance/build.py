@@ -14,6 +14,7 @@ import torch
 from conformance import upstream
 from conformance.architectures import catalogue
 from conformance.architectures.shrink import make_config
+from conformance.call import Call
 from conformance.case import Case, plain
 from conformance.clock import MODEL_CODE
 from conformance.errors import CaseRefused, NotBuildable
@@ -43,7 +44,7 @@ class Scenario:
     def _check_tokens(self) -> None:
         plan = self.case.plan.tokens() if self.case.plan is not None else ()
         rows = [token for row in self.case.prompt.rows for token in row]
-        for field, tokens in (("prompt.rows", rows), ("settings.pad", [self.case.settings.pad]), ("plan", plan)):
+        for field, tokens in (("prompt.rows", rows), ("settings.pad", [self.case.settings.filler]), ("plan", plan)):
             if max(tokens, default=0) >= self.vocabulary:
                 raise CaseRefused(f"{field} holds token {max(tokens)}, beyond the vocabulary of {self.vocabulary}")
 
@@ -51,6 +52,13 @@ class Scenario:
     def encoder_decoder(self) -> bool:
         """Whether the prompt goes to an encoder."""
         return bool(self.config.is_encoder_decoder)
+
+    def of(self, case: Case) -> Scenario:
+        """The scenario of a case that differs in its settings only: what is built already is shared."""
+        other = copy.copy(self)
+        other.case = case
+        other._check_tokens()
+        return other
 
     def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None) -> Any:
         """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights.
@@ -79,7 +87,7 @@ class Scenario:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             try:
-                model = auto_class(self.architecture.task).from_config(copy.deepcopy(self.config))
+                model = catalogue.auto_class(self.architecture.task).from_config(copy.deepcopy(self.config))
             except Exception as error:
                 raise NotBuildable(f"{self.architecture.name}: {type(error).__name__}: {error}") from error
         model.generation_config = self.plain_generation_config()
@@ -92,7 +100,7 @@ class Scenario:
         logging.set_verbosity_error()
         try:
             with torch.device("meta"):
-                model = auto_class(self.architecture.task).from_config(self.config)
+                model = catalogue.auto_class(self.architecture.task).from_config(self.config)
         except Exception:  # noqa: BLE001 - a type that cannot be made on `meta` is bounded by its config alone
             return
         count = sum(p.numel() for p in model.parameters())
@@ -130,6 +138,10 @@ class Scenario:
             fields |= {"top_k": 0, "top_p": 1.0, "temperature": 1.0}
         return GenerationConfig(**{**fields, **changes})
 
+    def call(self, rows: Sequence[int] | None = None, **changes: Any) -> Call:
+        """The case's own call of `generate` on the named rows (all: None), with these changes to its config."""
+        return Call(self.inputs(rows), self.generation_config(**changes))
+
     def inputs(self, rows: Sequence[int] | None = None) -> dict[str, torch.Tensor]:
         """What `generate` is called with for the named rows (all of them: None), dtype long.
 
@@ -139,7 +151,7 @@ class Scenario:
         """
         chosen = [self.case.prompt.rows[r] for r in (range(len(self.case.prompt.rows)) if rows is None else rows)]
         width = max(len(row) for row in chosen)
-        ids = [self._padded(row, width, self.case.settings.pad) for row in chosen]
+        ids = [self._padded(row, width, self.case.settings.filler) for row in chosen]
         mask = [self._padded([1] * len(row), width, 0) for row in chosen]
         return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask), **self._decoder_inputs(len(ids))}
 
@@ -182,10 +194,3 @@ class Scenario:
             except Exception:  # noqa: BLE001 - configs with a value per layer raise errors of their own
                 return "differs per layer"
         return plain(value)
-
-
-def auto_class(task: str) -> Any:
-    """The auto class that makes models of a task."""
-    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-    return AutoModelForCausalLM if task == "causal" else AutoModelForSeq2SeqLM

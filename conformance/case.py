@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -100,6 +100,9 @@ def _bounded_mapping(value: Any) -> Any:
 
 ConfigSettings = Annotated[Any, BeforeValidator(_bounded_mapping), PlainSerializer(plain)]
 TokenId = Annotated[int, Field(ge=0, lt=MAX_CONFIG_NUMBER)]
+RowAndStep = Annotated[
+    tuple[Annotated[int, Field(ge=0, lt=8)], Annotated[int, Field(ge=0, lt=64)]], Field(strict=False)
+]
 Row = Annotated[tuple[TokenId, ...], Field(min_length=1, max_length=64, strict=False)]
 
 
@@ -129,16 +132,27 @@ class Prompt(Record):
 
 
 class Settings(Record):
-    """How to generate: what reaches `generate` as its `GenerationConfig`."""
+    """How to generate: what reaches `generate` as its `GenerationConfig`.
+
+    eos_at: end tokens told by place, as (row, step): the token that this row's own decoding gives at that step. Where
+    `eos` is empty they are looked up when the case is judged (`runs.resolved`), and the case goes on with both.
+    pad: None is not given at all.
+    """
 
     max_new_tokens: Annotated[int, Field(ge=1, le=64)] = 1
     eos: Annotated[tuple[TokenId, ...], Field(max_length=16, strict=False)] = ()
-    pad: TokenId = 0
+    eos_at: Annotated[tuple[RowAndStep, ...], Field(max_length=8, strict=False)] = ()
+    pad: TokenId | None = 0
     do_sample: bool = False
     sample_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     repetition_penalty: Annotated[float, Field(gt=0.1, lt=10.0)] = 1.0
     output_attentions: bool = False
     output_hidden_states: bool = False
+
+    @property
+    def filler(self) -> int:
+        """The token that fills up a finished row: where none is given, `generate` takes the first end token."""
+        return self.pad if self.pad is not None else next(iter(self.eos), 0)
 
 
 class Plan(Record):
@@ -158,6 +172,22 @@ class Plan(Record):
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """The paths that the plan makes a case take, by name; `config` is the model's."""
         return set()
+
+    def traits(self) -> tuple[str, ...]:
+        """What a failure on a case with this plan may need, by name: the fields that are not at their default."""
+        plainest = type(self)()
+        return tuple(n for n in type(self).model_fields if getattr(self, n) != getattr(plainest, n))
+
+    def plainer(self) -> Iterator[Self]:
+        """Plans with one part plainer than here: each field back at its default."""
+        plainest = type(self)()
+        for name in type(self).model_fields:
+            if getattr(self, name) != getattr(plainest, name):
+                yield self.replace(**{name: getattr(plainest, name)})
+
+    def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""
+        return {}
 
     def __init_subclass__(cls, family: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

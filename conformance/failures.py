@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from conformance.case import Case
 from conformance.errors import BadInput, HarnessBroke, NotBuildable
-from conformance.judge import judge
+from conformance.isolation import judge_where_it_belongs
 from conformance.signature import Key
 from conformance.subjects import Subject
 from conformance.verdicts import Difference
@@ -26,9 +26,10 @@ class Failure:
 def same_failure(key: Key, case: Case, subject: Subject) -> Failure | None:
     """The failure of this key on another case, or None when that case fails otherwise or not at all."""
     try:
-        verdict = judge(case, [key.check], subject).verdicts[key.check]
+        judgement = judge_where_it_belongs(case, [key.check], subject)
     except (BadInput, NotBuildable, HarnessBroke):  # the drawn case that breaks the harness is reported as such
         return None
+    verdict = judgement.verdicts[key.check]
     if verdict.status != "fail" or Key.of(key.check, verdict.differences[0]) != key:
         return None
-    return Failure(key, case, verdict.differences[0])
+    return Failure(key, judgement.case, verdict.differences[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from conformance import registry
@@ -10,7 +10,7 @@ from conformance.case import Case
 from conformance.errors import BadInput, HarnessBroke, NotBuildable
 from conformance.oracle import OracleRaised
 from conformance.registry import Check
-from conformance.runs import Runs
+from conformance.runs import NotOffered, Runs
 from conformance.subjects import Subject
 from conformance.subjects.installed import Installed
 from conformance.verdicts import Difference, Verdict
@@ -18,11 +18,15 @@ from conformance.verdicts import Difference, Verdict
 
 @dataclass
 class Judgement:
-    """The verdicts of one case, the paths it took, and its runs for whoever wants to look closer."""
+    """The verdicts of one case, the paths it took, what it measured, and its runs for who wants to look closer.
+
+    case: the judged one, in which end tokens told by place have been looked up.
+    """
 
     case: Case
     verdicts: dict[str, Verdict]
     events: frozenset[str] = frozenset()
+    figures: Mapping[str, float] = field(default_factory=dict)
     runs: Runs | None = field(default=None, repr=False)
 
     def failures(self) -> dict[str, Verdict]:
@@ -44,7 +48,8 @@ def judge(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
         verdict = Verdict("not-applicable", f"not buildable: {str(error)[:200]}")
         return Judgement(case, dict.fromkeys(names, verdict))
     verdicts = Verdicts(runs)
-    return Judgement(case, {name: verdicts.of(name) for name in names}, frozenset(runs.events), runs)
+    made = {name: verdicts.of(name) for name in names}
+    return Judgement(runs.case, made, frozenset(runs.events), runs.figures, runs)
 
 
 class Verdicts:
@@ -89,6 +94,8 @@ def own_verdict(check: Check, runs: Runs) -> Verdict:
         return Verdict("not-applicable", reason) if reason else Verdict.from_comparison(check.rule(runs))
     except OracleRaised as error:
         return Verdict("not-applicable", f"the oracle cannot run: {error}"[:200])
+    except NotOffered as error:
+        return Verdict("not-applicable", str(error))
     except BadInput:
         raise
     except Exception as error:

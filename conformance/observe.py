@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Protocol
 
 import torch
 
 from conformance import upstream
+from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome, rng_digest
@@ -40,48 +43,61 @@ class KeepingStreamer:
         self.ends += 1
 
 
+class Probe(Protocol):
+    """Something that watches a run from outside: syncs, forwards, transfers, calls of hooks."""
+
+    name: str
+
+    def around(self, model: Any, call: Call) -> AbstractContextManager[Callable[[], Any]]:
+        """Watches while the block runs; what the function it gives returns afterwards is `outcome.extra[name]`."""
+        ...
+
+
 def observe(
     subject: Subject,
     model: Any,
-    inputs: dict[str, Any],
-    generation_config: Any,
+    call: Call,
     *,
     seed: int = 0,
     stream: bool = False,
     watch: bool = False,
+    probes: Iterable[Probe] = (),
 ) -> Outcome:
     """One run of `subject`. `watch` also tells what of the caller's and of the model's was changed.
 
     An exception of the subject is part of the outcome; only KeyboardInterrupt passes through.
     """
     streamer = KeepingStreamer() if stream else None
-    before = _belongings(model, inputs, generation_config) if watch else {}
+    call = call if streamer is None else call.replace(streamer=streamer)
+    before = _belongings(model, call) if watch else {}
     modules = module_state(model) if watch else {}
-    outcome = Outcome(prompt_length=inputs["input_ids"].shape[1])
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    outcome = Outcome(prompt_length=call.prompt_length)
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), ExitStack() as around:
+        readings = {probe.name: around.enter_context(probe.around(model, call)) for probe in probes}
         torch.manual_seed(seed)
         try:
             with time_limit(), MODEL_CODE.running():
-                output = subject.generate(model, inputs, generation_config, streamer)
-            _read(output, outcome, model)
+                output = subject.generate(model, call)
+            _read(output, outcome)
         except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
             outcome.crash = Crash.of(error)
         outcome.rng_after = rng_digest()
+        outcome.extra = {name: reading() for name, reading in readings.items()}
     if streamer is not None:
         outcome.streamed, outcome.stream_ends = streamer.received, streamer.ends
     if watch:
-        outcome.changed = changes(before, _belongings(model, inputs, generation_config))
+        outcome.changed = changes(before, _belongings(model, call))
         outcome.module_changes = changes(modules, module_state(model))
     return outcome
 
 
-def _belongings(model: Any, inputs: dict[str, Any], generation_config: Any) -> dict[str, Any]:
-    owned = snapshot(inputs, "inputs") | snapshot(vars(generation_config), "generation_config")
+def _belongings(model: Any, call: Call) -> dict[str, Any]:
+    owned = snapshot(call.inputs, "inputs") | snapshot(vars(call.generation_config), "generation_config")
     owned |= snapshot(vars(model.config), "model.config")
     return owned | snapshot(vars(model.generation_config), "model.generation_config")
 
 
-def _read(output: Any, outcome: Outcome, model: Any) -> None:
+def _read(output: Any, outcome: Outcome) -> None:
     if isinstance(output, torch.Tensor):
         outcome.sequences = output
     else:
@@ -93,8 +109,6 @@ def _read(output: Any, outcome: Outcome, model: Any) -> None:
         cache = upstream.cache_of(output)
         outcome.cache = snapshot(cache)
         outcome.cache_length = _length(cache)
-    if model.config.is_encoder_decoder:
-        outcome.prompt_length = 1
 
 
 def _length(cache: Any) -> int | None:

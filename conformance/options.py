@@ -45,11 +45,11 @@ class Options:
         known = families_of_checks()
         return tuple(sorted({known[check] for check in self.checks}))
 
-    def rounds(self, families: int) -> int:
-        """How many rounds to plan: one for `examples`, else enough for the budget."""
+    def rounds(self, items: int) -> int:
+        """How many rounds of so many items to plan: one for `examples`, else enough for the budget."""
         if self.budget is None:
             return 1
-        items = max(1, families * len(self.architectures))
+        items = max(1, items)
         enough = self.budget * self.workers / (items * ROUND_EXAMPLES * QUICKEST_CASE)
         return int(max(1, min(enough + 1, MOST_ITEMS / items)))
 

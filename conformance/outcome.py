@@ -49,7 +49,7 @@ class Outcome:
     sequences: (batch, prompt + new) token ids; scores, logits: one (batch, vocabulary) float32 tensor a step;
     states: attentions and hidden states as the library nests them; streamed: what the streamer received, in
     order; cache: flat copy of the returned cache; changed: what of the caller's was changed, path → how;
-    module_changes: the same for attributes of the model's modules.
+    module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name.
     """
 
     prompt_length: int = 0
@@ -64,6 +64,7 @@ class Outcome:
     rng_after: str = ""
     changed: dict[str, str] = field(default_factory=dict)
     module_changes: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
     crash: Crash | None = None
 
     @property

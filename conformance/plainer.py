@@ -33,7 +33,11 @@ def plainer_cases(case: Case) -> Iterator[Case]:
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
     for name in Settings.model_fields:
         if getattr(case.settings, name) != getattr(Settings(), name):
-            yield case.replace(settings=case.settings.replace(**{name: getattr(Settings(), name)}))
+            # The places of end tokens go first: with them, removed ids would be looked up again.
+            rest = {"eos_at": ()} if name == "eos" else {}
+            yield case.replace(settings=case.settings.replace(**{name: getattr(Settings(), name), **rest}))
+    if case.plan is not None:
+        yield from (case.replace(plan=plan) for plan in case.plan.plainer())
     yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
     steps = case.settings.max_new_tokens

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from conformance.listing import architectures_of_families
 from conformance.options import Options
 
 
@@ -27,10 +28,17 @@ def plan(options: Options) -> list[Item]:
 
     Within a round the order is by a digest: the alphabet would give a short budget only its beginning.
     """
-    families = options.families()
-    pairs = sorted(((f, a) for f in families for a in options.architectures), key=_digest)
-    rounds = range(1, options.rounds(len(families)) + 1)
+    pairs = sorted(pairs_of(options), key=_digest)
+    rounds = range(1, options.rounds(len(pairs)) + 1)
     return [Item(family, architecture, number) for number in rounds for family, architecture in pairs]
+
+
+def pairs_of(options: Options) -> list[tuple[str, str]]:
+    """Every selected family with every selected type that it runs on."""
+    only = architectures_of_families()
+    return [
+        (f, a) for f in options.families() for a in options.architectures if a in (only[f] or options.architectures)
+    ]
 
 
 def _digest(pair: tuple[str, str]) -> bytes:

@@ -59,6 +59,7 @@ class Recorder:
             verdicts=verdicts,
             reasons=reasons,
             events=sorted(judgement.events),
+            figures=dict(judgement.figures),
         )
 
     def item(self, item: str, **facts: Any) -> None:
@@ -100,3 +101,16 @@ def count_verdicts(records: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
             for name, label in record["verdicts"].items():
                 counts.setdefault(name, Counter())[label] += 1
     return {name: dict(sorted(counter.items())) for name, counter in sorted(counts.items())}
+
+
+def figures(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """name → count, mean, least and most of what the counted cases measured."""
+    values: dict[str, list[float]] = {}
+    for record in records:
+        if record["record"] == "case" and record["counted"]:
+            for name, value in record.get("figures", {}).items():
+                values.setdefault(name, []).append(value)
+    return {
+        name: {"cases": len(v), "mean": round(sum(v) / len(v), 4), "least": min(v), "most": max(v)}
+        for name, v in sorted(values.items())
+    }

@@ -52,12 +52,15 @@ class Check:
 class Family:
     """Checks that share a case: what the strategy draws, and the events that a run must reach.
 
-    floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on.
+    floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on; architectures: the types
+    that it runs on, of those selected (None: all); isolated: its cases are judged in a process of their own.
     """
 
     name: str
     floors: dict[str, float] = field(default_factory=dict)
     reachable: tuple[str, ...] = ()
+    architectures: tuple[str, ...] | None = None
+    isolated: bool = False
 
 
 FLOOR_CASES = 500
@@ -65,11 +68,22 @@ _checks: dict[str, Check] = {}
 _families: dict[str, Family] = {}
 
 
-def family(name: str, *, floors: dict[str, float] | None = None, reachable: Iterable[str] = ()) -> Family:
-    """Register a family; once per module in `conformance.checks`. TypeError when the name is taken."""
+def family(
+    name: str,
+    *,
+    floors: dict[str, float] | None = None,
+    reachable: Iterable[str] = (),
+    architectures: Iterable[str] | None = None,
+    isolated: bool = False,
+) -> Family:
+    """Register a family; once per module in `conformance.checks`. TypeError when the name is taken.
+
+    Its name and `architectures` must be literals: a run is planned from the source text.
+    """
     if name in _families:
         raise TypeError(f"the family {name!r} is registered already")
-    _families[name] = Family(name, dict(floors or {}), tuple(sorted({*reachable, *(floors or {})})))
+    events, types = tuple(sorted({*reachable, *(floors or {})})), None if architectures is None else (*architectures,)
+    _families[name] = Family(name, dict(floors or {}), events, types, isolated)
     return _families[name]
 
 

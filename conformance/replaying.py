@@ -8,7 +8,8 @@ from conformance import registry, upstream
 from conformance.build import Scenario
 from conformance.case import Case
 from conformance.errors import NotBuildable
-from conformance.judge import Judgement, judge
+from conformance.isolation import judge_where_it_belongs
+from conformance.judge import Judgement
 from conformance.selection import select
 from conformance.subjects import load
 
@@ -43,4 +44,4 @@ def replay(case: Case, checks: str | None = None, subject: str = "installed") ->
             return Replayed(None, "the model differs: names, shapes or config are not those of the stored fingerprint")
     except NotBuildable as error:
         return Replayed(None, str(error))
-    return Replayed(judge(case, chosen, tested))
+    return Replayed(judge_where_it_belongs(case, chosen, tested))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from conformance import events, upstream
 from conformance.architectures.capabilities import Capabilities, capabilities, facts
 from conformance.build import Scenario
+from conformance.call import Call
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
 from conformance.compare import BOUND, NOISY_BOUND, WIDE_BOUND, Noise
@@ -19,23 +20,41 @@ from conformance.observe import observe
 from conformance.oracle import Oracle
 from conformance.outcome import Crash, Outcome
 from conformance.reference.decode import forced_loop
+from conformance.resolving import built_processors, resolved
 from conformance.selection_ties import SelectionTies
 from conformance.statefulness import keeps_state
 from conformance.subjects import BUILT_IN, Subject
 
 NOISE_SEEDS, NOISE_SIZE = (1, 2, 3), 1e-6
 Forced = list[torch.Tensor] | Crash
+T = TypeVar("T")
+
+
+class NotOffered(Exception):
+    """The subject says that it lacks what a check is about."""
 
 
 class Runs:
-    """What has been run of a case so far. Runs share a model only where none can leave a trace in it."""
+    """What has been run of a case so far. Runs share a model only where none can leave a trace in it.
+
+    events: the paths taken; figures: numbers that the case measured, by name, summarised over a run.
+    """
 
     def __init__(self, case: Case, subject: Subject) -> None:
-        """Raises CaseRefused or NotBuildable; builds no model yet."""
-        self.case, self.subject = case, subject
-        self.scenario = Scenario(case)
-        self.events: set[str] = events.of_case(case, self.scenario)
-        self._forced: dict[Any, Forced] = {}
+        """Raises CaseRefused or NotBuildable; builds no model yet, unless end tokens are told by place."""
+        self.subject = subject
+        self.scenario = resolved(Scenario(case))
+        self.case = self.scenario.case
+        self.events: set[str] = events.of_case(self.case, self.scenario)
+        self.figures: dict[str, float] = {}
+        self._made: dict[Any, Any] = {}
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for this case: how a family of checks keeps runs of its own."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
     @property
     def rows(self) -> range:
@@ -69,7 +88,7 @@ class Runs:
         """Whether `generate` makes this model's cache itself."""
         return upstream.has_default_cache(self.scenario.model_class)
 
-    def _model(self) -> Any:
+    def shareable_model(self) -> Any:
         """The model of a lower rung's run: shared where neither the type nor the subject leaves a trace in it."""
         if self.subject.name not in BUILT_IN or keeps_state(self.case.model.architecture):
             return self.scenario.model()
@@ -79,48 +98,34 @@ class Runs:
     def _shared(self) -> Any:
         return self.scenario.model()
 
-    def generate(self, rows: Sequence[int] | None = None, model: Any = None, **options: Any) -> Outcome:
-        """One run of the subject; `options` are of `observe`, but for `config`: changes to the generation config."""
-        config = self.scenario.generation_config(**options.pop("config", {}))
-        return observe(
-            options.pop("subject", self.subject),
-            self._model() if model is None else model,
-            options.pop("inputs", None) or self.scenario.inputs(rows),
-            config,
-            seed=self.case.settings.sample_seed,
-            **options,
-        )
+    def call(self, rows: Sequence[int] | None = None, **config: Any) -> Call:
+        """The case's own call on these rows (all of them: None), with changes to its generation config."""
+        return self.scenario.call(rows, **config)
+
+    def run(self, call: Call, *, model: Any = None, subject: Subject | None = None, **options: Any) -> Outcome:
+        """One run of the subject; `options` are those of `observe`. Without a model, on one that runs may share.
+
+        Raises NotOffered where a user's subject says that it does not decode by the call's mechanism.
+        """
+        tested = subject or self.subject
+        model = self.shareable_model() if model is None else model
+        outcome = observe(tested, model, call, seed=self.case.settings.sample_seed, **options)
+        refused = outcome.crash is not None and outcome.crash.type == NotImplementedError.__name__
+        if refused and call.mechanism != "decode" and tested.name not in BUILT_IN:
+            raise NotOffered(f"{tested.name} does not offer {call.mechanism}")
+        return outcome
 
     @cached_property
     def batch(self) -> Outcome:
         """The baseline: all rows at once, dynamic cache."""
-        outcome = self.generate(model=self.scenario.model())
+        outcome = self.run(self.call(), model=self.scenario.model())
         self.events |= events.of_outcome(self.case, outcome)
         return outcome
 
     @cached_property
-    def _kept(self) -> tuple[Any, dict[str, torch.Tensor], Any]:
-        """One model, one set of inputs and one generation config, for calls on the same objects."""
-        return self.scenario.model(), self.scenario.inputs(), self.scenario.generation_config()
-
-    @cached_property
-    def watched(self) -> Outcome:
-        """The baseline call with a streamer, and with a look at everything that it could change."""
-        return observe(self.subject, *self._kept, seed=self.case.settings.sample_seed, stream=True, watch=True)
-
-    @cached_property
-    def watched_again(self) -> Outcome:
-        """The same call a second time on the same objects, after one with other inputs."""
-        _ = self.watched
-        model, inputs, _ = self._kept
-        other = {name: tensor[:1].flip(1) for name, tensor in inputs.items()}
-        observe(self.subject, model, other, self.scenario.generation_config(max_new_tokens=1))
-        return observe(self.subject, *self._kept, seed=self.case.settings.sample_seed, stream=True)
-
-    @cached_property
     def alone(self) -> list[Outcome]:
         """Each row by itself, unpadded."""
-        return [self.batch] if len(self.rows) == 1 else [self.generate([row]) for row in self.rows]
+        return [self.batch] if len(self.rows) == 1 else [self.run(self.call([row])) for row in self.rows]
 
     @cached_property
     def oracle(self) -> Oracle:
@@ -178,15 +183,13 @@ class Runs:
         tokens: (rows, steps). A list of steps + 1 tensors of shape (rows, vocabulary), or the crash.
         """
         key = (tuple(rows or ()), tuple(tokens.flatten().tolist()), tuple(groups), tuple(sorted(config.items())))
-        if key not in self._forced:
-            self._forced[key] = self._run_forced(rows, tokens, groups, config)
-        return self._forced[key]
+        return self.once(("forced", *key), lambda: self._run_forced(rows, tokens, groups, config))
 
     def _run_forced(
         self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], config: Any
     ) -> Forced:
         logits: list[torch.Tensor] = []
-        model = self._model()
+        model = self.shareable_model()
         room = {"max_new_tokens": tokens.shape[1] + 1, "eos_token_id": None, "do_sample": False}
         settings = self.scenario.generation_config(**{**room, **config})
         with torch.no_grad(), MODEL_CODE.running():
@@ -200,14 +203,4 @@ class Runs:
 
     def processors(self, rows: Sequence[int] | None = None) -> Any:
         """The installed logits processors for these rows, built fresh by `generate` itself."""
-        caught: list[Any] = []
-
-        def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:
-            caught.append(logits_processor)
-            return input_ids
-
-        with torch.no_grad():
-            self.scenario.pristine.generate(  # prepares everything and runs nothing
-                **self.scenario.inputs(rows), generation_config=self.scenario.generation_config(), custom_generate=catch
-            )
-        return caught[0]
+        return built_processors(self.scenario, rows)

@@ -21,7 +21,8 @@ from conformance.case import Case
 from conformance.clock import MODEL_CODE
 from conformance.failures import Failure, same_failure
 from conformance.findings import Finding, Findings, size_of
-from conformance.judge import Judgement, judge
+from conformance.isolation import judge_where_it_belongs
+from conformance.judge import Judgement
 from conformance.options import ROUND_EXAMPLES, Options
 from conformance.plainer import plainer
 from conformance.planning import Item
@@ -128,7 +129,7 @@ class Search:
     def _judge(self, case: Case, counted: bool, source: str, index: int | None = None) -> Judgement:
         interruption.check()
         self.recorder.start(self.item.id, case)
-        judgement = judge(case, self.checks, self.subject)
+        judgement = judge_where_it_belongs(case, self.checks, self.subject)
         self.recorder.case(self.item.id, judgement, counted, source)
         self.result.cases += counted
         self.result.events |= judgement.events
@@ -137,7 +138,7 @@ class Search:
                 self.result.verdicts[verdict.status] = self.result.verdicts.get(verdict.status, 0) + 1
             if verdict.status == "fail":
                 difference = verdict.differences[0]
-                self.failures.append(Failure(Key.of(name, difference), case, difference, index, source))
+                self.failures.append(Failure(Key.of(name, difference), judgement.case, difference, index, source))
         return judgement
 
     def _account_for(self, failure: Failure) -> None:
@@ -173,7 +174,7 @@ class Search:
         if failure.index is None:
             return again
         kind: type[Exception] = type(f"Fails{abs(hash(failure.key))}", (AssertionError,), {})
-        known: dict[Case, Failure | None] = {failure.case: again}
+        known: dict[Case, Failure | None] = {failure.case: again}  # by the case as drawn or as judged
         deadline, drawn, best = self._shrink_deadline(), 0, again
 
         def shrink(data: st.DataObject) -> None:

@@ -87,12 +87,13 @@ def traits(case: Case) -> tuple[str, ...]:
     found += ["several rows"] if len(case.prompt.rows) > 1 else []
     found += ["padding"] if case.prompt.padded else []
     plainest = Settings()
-    ignored = {"max_new_tokens", "sample_seed"}
+    ignored = {"max_new_tokens", "sample_seed", "eos_at"}
     settings = case.settings
     found += [
         n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)
     ]
-    return tuple(sorted(found + switches(case)))
+    planned = () if case.plan is None else case.plan.traits()
+    return tuple(sorted([*found, *planned, *switches(case)]))
 
 
 def switches(case: Case) -> list[str]:

@@ -13,6 +13,14 @@ MAX_DEPTH = 8
 # What torch keeps in a module's __dict__ beside the attributes that a model's author put there.
 TORCH_INTERNALS = frozenset({"_modules", "training"})
 
+# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, attribute) → reason.
+KEPT_ON_PURPOSE = {
+    ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
+    ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
+    ("rwkv", "layers_are_rescaled"): "RWKV divides some weights once, before its first forward in evaluation mode",
+    ("rwkv", "weight"): "RWKV divides some weights once, before its first forward in evaluation mode",
+}
+
 Flat = dict[str, Any]
 
 

@@ -26,8 +26,7 @@ def keeps_state(architecture: str) -> bool:
         model = ModelSpec(architecture=architecture, config=tiny_config(architecture))
         case = Case(model=model, prompt=Prompt(rows=((3, 4, 5), (6,))), settings=Settings(max_new_tokens=3))
         scenario = Scenario(case)
-        config = scenario.generation_config(output_hidden_states=True)
-        outcome = observe(Installed(), scenario.model(), scenario.inputs(), config, watch=True)
+        outcome = observe(Installed(), scenario.model(), scenario.call(output_hidden_states=True), watch=True)
     except (BadInput, NotBuildable):
         return True
     left = [path for path in outcome.module_changes if path.rsplit(".", 1)[-1] not in HARMLESS]

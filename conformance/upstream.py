@@ -9,6 +9,8 @@ import inspect
 import logging
 import os
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -131,6 +133,27 @@ def ask_for_logits(inputs: dict[str, Any], count: int) -> None:
 def static_cache_settings() -> dict[str, Any]:
     """The `GenerationConfig` fields that ask for a static cache without compilation."""
     return {"cache_implementation": "static", "disable_compile": True}
+
+
+def cache_argument(model: Any) -> str:
+    """The keyword under which `generate` takes a cache for this model."""
+    taken = inspect.signature(type(model).forward).parameters
+    return next((name for name in CACHE_NAMES if name in taken), "past_key_values")
+
+
+# How the installed release is made to use a mechanism that it does not use by itself, and why it may lack one.
+MECHANISMS: dict[str, Callable[[], AbstractContextManager[Any]]] = {}
+LACKING: dict[str, Callable[[], str | None]] = {}
+
+
+def mechanism(name: str) -> AbstractContextManager[Any]:
+    """For the length of the block, the installed `generate` decodes by this mechanism."""
+    return MECHANISMS.get(name, nullcontext)()
+
+
+def lacks(name: str) -> str | None:
+    """Why the installed release has no such mechanism, or None where it has."""
+    return LACKING.get(name, lambda: None)()
 
 
 @cache

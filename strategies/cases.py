@@ -1,16 +1,18 @@
-"""Whole cases. A family that adds a plan has a module here of its own name with `plans(...)`."""
+"""Whole cases. A family that draws something of its own has a module of its name in `families`."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
 from typing import Any, Literal
 
 from hypothesis import strategies as st
 
 from conformance.architectures.capabilities import capabilities
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
+from conformance.strategies import families
 from conformance.strategies.architectures import configs
 from conformance.strategies.prompts import prompts
 from conformance.strategies.ranges import rarely
@@ -49,19 +51,28 @@ def landmarks_of(model: ModelSpec) -> tuple[int, ...]:
     return tuple({value for name in WINDOW_NAMES if (value := value_of(model.config, name, 0)) > 0})
 
 
-@st.composite
-def cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
-    """A case of one check family on one type, the family's plan included.
+def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> st.SearchStrategy[Case]:
+    """Cases of one check family on one type, the family's plan included.
 
-    `towards` names events that a run has not reached yet; draws lean that way where a draw can.
+    `towards` names events that a run has not reached yet; draws lean that way where a draw can. A family's module may
+    have a `cases(architecture, towards=...)` of its own, which then steers everything.
     """
+    own: Callable[..., st.SearchStrategy[Case]] | None = getattr(module_of(family), "cases", None)
+    return own(architecture, towards=towards) if own else general_cases(family, architecture, towards=towards)
+
+
+@st.composite
+def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
+    """A case with a model, a prompt and settings as every family draws them, and the plan of this one."""
     model = draw(models(architecture))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))
     prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model)))
     many_ends = any(event.startswith("stop: ") for event in towards)
-    chosen = draw(settings(vocabulary=vocabulary, attentions=model.attention == "eager", many_ends=many_ends))
+    chosen = draw(
+        settings(vocabulary=vocabulary, rows=rows, attentions=model.attention == "eager", many_ends=many_ends)
+    )
     plan = draw(plans(family, model, prompt, chosen))
     return Case(family=family, model=model, prompt=prompt, settings=chosen, plan=plan)
 
@@ -73,10 +84,15 @@ def vocabulary_of(model: ModelSpec) -> int:
 
 
 def plans(family: str, model: ModelSpec, prompt: Prompt, chosen: Settings) -> st.SearchStrategy[Plan | None]:
-    """The plans of a family: those of its module here, or the plain one."""
-    name = f"conformance.strategies.{family}"
-    if importlib.util.find_spec(name) is None:
+    """The plans of a family: those of its module, or the plain one."""
+    own: Callable[..., st.SearchStrategy[Plan]] | None = getattr(module_of(family), "plans", None)
+    if own is None:
         kind = known_plans().get(family)
         return st.just(kind() if kind else None)
-    strategy: st.SearchStrategy[Plan] = importlib.import_module(name).plans(model=model, prompt=prompt, settings=chosen)
-    return strategy
+    return own(model=model, prompt=prompt, settings=chosen)
+
+
+def module_of(family: str) -> ModuleType | None:
+    """The family's module in `conformance.strategies.families`, or None where it has none."""
+    name = f"{families.__name__}.{family}"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None

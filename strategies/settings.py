@@ -18,6 +18,12 @@ def ends(*, vocabulary: int, many: bool = False) -> st.SearchStrategy[tuple[int,
     return some if many else st.just(()) | some
 
 
+def places(*, rows: int, steps: int) -> st.SearchStrategy[tuple[tuple[int, int], ...]]:
+    """End tokens by place, (row, step), that are met because the model says them: none, or one or two."""
+    place = st.tuples(st.integers(0, rows - 1), st.integers(0, steps - 1))
+    return st.just(()) | st.lists(place, min_size=1, max_size=2, unique=True).map(tuple)
+
+
 @st.composite
 def settings(
     draw: st.DrawFn,
@@ -25,18 +31,24 @@ def settings(
     vocabulary: int,
     new_tokens: Span = (1, 8),
     sampling: bool = True,
+    rows: int = 1,
     attentions: bool = False,
     many_ends: bool = False,
 ) -> Settings:
     """Settings for a model with this vocabulary; shrinks to one new token, greedy, without an end token.
 
-    `attentions` allows to ask for attention weights, which only the eager kernel has.
+    `rows` is the number of the prompt's rows; `attentions` allows to ask for attention weights, which only the eager
+    kernel has.
     """
-    eos = draw(ends(vocabulary=vocabulary, many=many_ends))
+    limit = draw(whole_numbers("new_tokens", new_tokens, 1, 64))
+    eos, eos_at = draw(ends(vocabulary=vocabulary, many=many_ends)), ()
+    if not eos:
+        eos_at = draw(places(rows=rows, steps=limit))
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
-        max_new_tokens=draw(whole_numbers("new_tokens", new_tokens, 1, 64)),
+        max_new_tokens=limit,
         eos=eos,
+        eos_at=eos_at,
         pad=draw(st.sampled_from((0, eos[0]))) if eos else 0,
         do_sample=do_sample,
         sample_seed=draw(st.integers(0, 2**16)) if do_sample else 0,

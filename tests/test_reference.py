@@ -5,6 +5,7 @@ import torch
 from toolbox import explored, small_case
 
 from conformance.build import Scenario
+from conformance.checks.purity import watched
 from conformance.compare import compare_exactly
 from conformance.reference.decode import OtherTokensFed, choose, fed_tokens, forced_loop
 from conformance.runs import Runs
@@ -36,7 +37,7 @@ SETTINGS = {
 @pytest.mark.parametrize("parts", SETTINGS.values(), ids=SETTINGS)
 def test_every_field_is_the_same(architecture, parts):
     case = small_case(architecture, rows=((3, 4, 5, 6), (7, 8)), max_new_tokens=6, **parts)
-    outcomes = [Runs(case, subject()).watched for subject in (Installed, Reference)]
+    outcomes = [watched(Runs(case, subject())) for subject in (Installed, Reference)]
     assert not any(outcome.crash for outcome in outcomes)
     installed, reference = (outcome.fields(stream=True) for outcome in outcomes)
     assert not compare_exactly(reference, installed).differences
@@ -47,8 +48,8 @@ def test_every_field_is_the_same(architecture, parts):
 
 def test_without_a_dict_it_returns_the_sequences():
     scenario = Scenario(small_case())
-    config = scenario.generation_config(return_dict_in_generate=False, output_scores=False, output_logits=False)
-    one, other = (subject().generate(scenario.model(), scenario.inputs(), config) for subject in (Installed, Reference))
+    call = scenario.call(return_dict_in_generate=False, output_scores=False, output_logits=False)
+    one, other = (subject().generate(scenario.model(), call) for subject in (Installed, Reference))
     assert torch.equal(one, other)
 
 

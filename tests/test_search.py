@@ -7,6 +7,7 @@ from zoo.loop import Decoder
 
 from conformance import search as search_module
 from conformance.case import parse_case
+from conformance.checks import purity
 from conformance.failures import Failure, same_failure
 from conformance.findings import Findings, size_of
 from conformance.judge import HarnessBroke, Verdicts, judge
@@ -50,7 +51,7 @@ def test_failures_do_not_change_the_count(folder):
 
 def test_the_first_example_is_the_simplest_case(folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(search_module, "judge", lambda case, *rest: seen.append(case) or judge(case, *rest))
+    monkeypatch.setattr(search_module, "judge_where_it_belongs", lambda c, *rest: seen.append(c) or judge(c, *rest))
     explored(folder, Installed(), family="purity", examples=1)
     assert traits(seen[0]) == ()
     assert seen[0].prompt.rows == ((1,),)
@@ -204,7 +205,7 @@ def test_a_check_that_raises_is_the_harness_broken_and_never_a_verdict(monkeypat
     def broken(_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Runs, "watched", property(broken))
+    monkeypatch.setattr(purity, "watched", broken)
     with pytest.raises(HarnessBroke, match="the check repeatable raised on"):
         judge(small_case(family="purity"), ["repeatable"], Installed())
 
@@ -248,8 +249,8 @@ def test_a_fault_of_the_cache_blocks_the_rungs_above():
 
 def test_a_crash_is_blocked_only_by_a_crash():
     class WrongAlone(subjects.CrashesOnBatches):
-        def generate(self, model, inputs, generation_config, streamer=None):
-            output = super().generate(model, inputs, generation_config, streamer)
+        def generate(self, model, call):
+            output = super().generate(model, call)
             output.sequences[:, -1] += 1
             return output
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from conformance.architectures import catalogue
 from conformance.architectures.defaults import one_line
@@ -52,9 +52,7 @@ def capabilities(name: str, settings: Mapping[str, Json] | None = None) -> Capab
 
 def build_model(name: str, settings: Mapping[str, Json], attention: str = "eager") -> PreTrainedModel:
     """A model of this type with the release's own random weights, in evaluation mode and float32."""
-    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
-
-    auto: Any = AutoModelForCausalLM if catalogue.get(name).task == "causal" else AutoModelForSeq2SeqLM
+    auto = catalogue.auto_class(catalogue.get(name).task)
     config = make_config(name, settings, attention)
     model: PreTrainedModel = auto.from_config(config, attn_implementation=attention).eval()
     return model

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from conformance.architectures.core import CORE
 from conformance.errors import BadInput, NotBuildable
 
-__all__ = ["Architecture", "Task", "UnknownArchitecture", "core", "core_names", "get", "names"]
+__all__ = ["Architecture", "Task", "UnknownArchitecture", "auto_class", "core", "core_names", "get", "names"]
 
 core = CORE  # the default selection, name → what it stands for
 Task = Literal["causal", "seq2seq"]
@@ -26,6 +27,7 @@ MAPPINGS: dict[str, Task] = {
     "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES": "causal",
     "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES": "seq2seq",
 }
+AUTO_CLASSES: dict[Task, str] = {"causal": "AutoModelForCausalLM", "seq2seq": "AutoModelForSeq2SeqLM"}
 
 
 class UnknownArchitecture(BadInput):
@@ -93,3 +95,8 @@ def get(name: str) -> Architecture:
     close = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}?" if close else f"{len(names())} are known, `names()` lists them"
     raise UnknownArchitecture(f"unknown architecture {name!r}; {hint}")
+
+
+def auto_class(task: Task) -> Any:
+    """The auto class that makes models of a task."""
+    return getattr(importlib.import_module("transformers"), AUTO_CLASSES[task])

@@ -64,7 +64,7 @@ def cached_matches_recomputed(runs: Runs) -> Comparison:
 
 
 def _continuation_against_oracle(runs: Runs) -> Comparison:
-    tokens = list(runs.case.plan.continuation)
+    tokens = list(getattr(runs.case.plan, "continuation", ()))
     if not tokens:
         return Comparison()
     one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
@@ -73,6 +73,11 @@ def _continuation_against_oracle(runs: Runs) -> Comparison:
     expected = list(runs.oracle.logits(0, [*tokens, 0]))
     got = [step[0] for step in one_by_one]
     return _under_forced_tokens(runs, got, expected, 0, [*tokens, 0])
+
+
+def _sizes(runs: Runs) -> list[int]:
+    """How many tokens go in each forward; none for a family whose cases have no such plan."""
+    return list(runs.case.plan.sizes()) if hasattr(runs.case.plan, "sizes") else []
 
 
 def forced_crash(crash: Crash, beside: str) -> Comparison:
@@ -89,13 +94,13 @@ def _under_forced_tokens(
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed"], script="groups")
-@applies("the plan feeds no two tokens at once", lambda runs: any(size > 1 for size in runs.case.plan.sizes()))
+@applies("the plan feeds no two tokens at once", lambda runs: any(size > 1 for size in _sizes(runs)))
 def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
     """Tokens fed several at a time onto a filled cache give the logits of feeding them one by one.
 
     This is what verifying a draft, continuing a conversation and chunked prefill rest on.
     """
-    tokens, sizes = list(runs.case.plan.continuation), runs.case.plan.sizes()
+    tokens, sizes = list(runs.case.plan.continuation), _sizes(runs)
     grouped = runs.forced([0], torch.tensor([tokens]), sizes)
     one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
     if isinstance(one_by_one, Crash):
@@ -138,8 +143,8 @@ def _ends_and_padding(runs: Runs, outcome: Outcome) -> Comparison:
         tokens = outcome.tokens(row)
         kept = until_end(tokens, settings.eos)
         lengths.append(len(kept))
-        if any(token != settings.pad for token in tokens[len(kept) :]):
-            return Comparison.of(Difference("tokens", "padding", f"only {settings.pad}", str(tokens), f"row {row}"))
+        if any(token != settings.filler for token in tokens[len(kept) :]):
+            return Comparison.of(Difference("tokens", "padding", f"only {settings.filler}", str(tokens), f"row {row}"))
     if outcome.steps != max(lengths):
         return Comparison.of(Difference("length", "sequences", f"{max(lengths)} new tokens", f"{outcome.steps}"))
     return Comparison()
@@ -155,7 +160,7 @@ def static_matches_dynamic(runs: Runs) -> Comparison:
     """
     if runs.batch.crash:
         return Comparison()  # the rungs below report it
-    static = runs.generate(model=runs.scenario.model(), config=upstream.static_cache_settings())
+    static = runs.run(runs.call(**upstream.static_cache_settings()), model=runs.scenario.model())
     if static.crash:
         return crash_difference(static.crash, "the dynamic cache works")
     result = _ends_and_padding(runs, static)
@@ -183,8 +188,8 @@ def reference_matches_installed(runs: Runs) -> Comparison:
     the reference's place.
     """
     own = runs.subject.name == Installed.name
-    installed = runs.batch if own else runs.generate(subject=Installed())
-    other = runs.generate(subject=Reference()) if own else runs.batch
+    installed = runs.batch if own else runs.run(runs.call(), subject=Installed())
+    other = runs.run(runs.call(), subject=Reference()) if own else runs.batch
     if installed.crash and other.crash:
         return Comparison()  # neither works: a lower rung's finding
     if installed.crash:

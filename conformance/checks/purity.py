@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 
+from conformance.call import Call
 from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.outcome import Outcome
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
+from conformance.snapshots import KEPT_ON_PURPOSE
 from conformance.verdicts import Comparison, Difference
 
 PURITY = family(
@@ -17,23 +21,39 @@ PURITY = family(
     reachable=("stop: eos first", "stop: eos last", "stop: rows differ"),
 )
 
-# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, attribute) → reason.
-KEPT_ON_PURPOSE = {
-    ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
-    ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
-    ("rwkv", "layers_are_rescaled"): "RWKV divides some weights once, before its first forward in evaluation mode",
-    ("rwkv", "weight"): "RWKV divides some weights once, before its first forward in evaluation mode",
-}
+
+def _kept(runs: Runs) -> tuple[Any, Call]:
+    """One model and one call, to be used more than once."""
+    return runs.once("kept", lambda: (runs.scenario.model(), runs.call()))
+
+
+def watched(runs: Runs) -> Outcome:
+    """The case's call with a streamer, and with a look at everything that it could change."""
+    model, call = _kept(runs)
+    return runs.once("watched", lambda: runs.run(call, model=model, stream=True, watch=True))
+
+
+def watched_again(runs: Runs) -> Outcome:
+    """The same call a second time on the same objects, after one with other inputs."""
+
+    def make() -> Outcome:
+        watched(runs)
+        model, call = _kept(runs)
+        other = {name: tensor[:1].flip(1) for name, tensor in call.inputs.items()}
+        runs.run(Call(other, runs.scenario.generation_config(max_new_tokens=1)), model=model)
+        return runs.run(call, model=model, stream=True)
+
+    return runs.once("watched again", make)
 
 
 @check(PURITY, script="repeatable", bitwise=True)
-@applies("the first call raises", lambda runs: runs.watched.crash is None)
+@applies("the first call raises", lambda runs: watched(runs).crash is None)
 def repeatable(runs: Runs) -> Comparison:
     """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
-    for name, again in (("the second call", runs.watched_again), ("the call on a new model", runs.batch)):
+    for name, again in (("the second call", watched_again(runs)), ("the call on a new model", runs.batch)):
         if again.crash:
             return crash_difference(again.crash, "the first call works")
-        found = compare_exactly(again.fields(), runs.watched.fields(), unnumbered)
+        found = compare_exactly(again.fields(), watched(runs).fields(), unnumbered)
         if found.differences:
             return Comparison.of(replace(found.differences[0], where=name))
     return Comparison()
@@ -46,10 +66,10 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
     Attributes of the model's modules count too: state left there reaches the next call. Those that a model
     keeps on purpose are allowed and named.
     """
-    for path, how in runs.watched.changed.items():
+    for path, how in watched(runs).changed.items():
         return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", path))
     result = Comparison()
-    for path, how in runs.watched.module_changes.items():
+    for path, how in watched(runs).module_changes.items():
         attribute = path.rsplit(".", 1)[-1]
         owner = runs.scenario.architecture.model_type
         reason = KEPT_ON_PURPOSE.get(("*", attribute)) or KEPT_ON_PURPOSE.get((owner, attribute))
@@ -66,7 +86,7 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
 @applies("the call raises without a streamer too", lambda runs: runs.batch.crash is None)
 def streamer_sees_the_sequence(runs: Runs) -> Comparison:
     """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""
-    outcome = runs.watched
+    outcome = watched(runs)
     if outcome.crash:
         return crash_difference(outcome.crash, "the call without a streamer works")
     if outcome.stream_ends != 1:

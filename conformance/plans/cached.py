@@ -36,6 +36,14 @@ class CachedPlan(Plan, family="cached"):
             position += size
         return found
 
+    def traits(self) -> tuple[str, ...]:
+        """None: what the continuation shows, decoding shows too where the model says those tokens."""
+        return ()
+
+    def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """The continuation, and how many of its tokens go in each forward."""
+        return {"TOKENS": repr(list(self.continuation)), "GROUPS": repr(self.sizes())}
+
     def sizes(self) -> list[int]:
         """Group sizes that cover the continuation exactly: the plan's, cut or completed with the rest."""
         sizes: list[int] = []

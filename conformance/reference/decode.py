@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.call import Call
 
 Loop = Callable[..., Any]
 RECORDED = ("attentions", "hidden_states", "decoder_attentions", "decoder_hidden_states", "cross_attentions")
@@ -67,6 +68,11 @@ def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
     if do_sample:
         return torch.multinomial(torch.softmax(scores, dim=-1), num_samples=1).squeeze(1)
     return scores.argmax(dim=-1)
+
+
+def generate(model: Any, call: Call) -> Any:
+    """The call with the plain loop in the installed one's place."""
+    return model.generate(**call.replace(streamer=None).arguments(), custom_generate=plain_loop(call.streamer))
 
 
 def plain_loop(streamer: Any = None) -> Loop:

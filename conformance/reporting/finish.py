@@ -8,13 +8,15 @@ from typing import Any
 
 from conformance.findings import Findings
 from conformance.options import Options
+from conformance.records import read
 from conformance.reporting.confirm import confirm
 from conformance.reporting.page import write_finding
+from conformance.reporting.reports import write_all
 from conformance.reporting.summary import summarise
 
 
 def finish(options: Options, *, started: float, interrupted: bool) -> dict[str, Any]:
-    """Execute every finding's script in a fresh process, write `summary.json`, and return it."""
+    """Execute every finding's script in a fresh process, write `summary.json` and the reports, and return it."""
     ran, folder = time.time() - started, Path(options.report or ".")
     findings = Findings(folder)
     findings.merge()
@@ -22,4 +24,6 @@ def finish(options: Options, *, started: float, interrupted: bool) -> dict[str, 
         write_finding(folder, finding)
     if not interrupted:
         confirm(folder, processes=max(1, options.workers))
-    return summarise(options, seconds=ran, interrupted=interrupted)
+    summary = summarise(options, seconds=ran, interrupted=interrupted)
+    write_all(folder, summary, list(read(folder)))
+    return summary

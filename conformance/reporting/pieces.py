@@ -3,7 +3,13 @@
 A body is a module with a function `logits`, which returns two tensors of shape (steps, vocabulary), or `texts`, which
 returns two dictionaries: what is expected and what is got. It imports what the frame defines from `scripts.frame`,
 and functions that bodies share from the other modules there. Those imports are for the linter: a script holds the
-functions themselves. Nothing in `scripts/` is ever imported or run.
+functions themselves. Nothing in `scripts/` is ever imported or run. A body tells of itself, by literals:
+
+- `ROWS`: which rows INPUTS hold: `finding` (the one that the finding is about, the default), `first` or `all`;
+- `ROOM_FOR`: the constant of tokens that are fed, for which SETTINGS leave room, with nothing that stops before;
+- `UNSEEN`: fields of a finding that the body does not compare: the script of such a finding replays its case;
+- `WHOLE_OUTCOME`: it compares all that a call returns, so SETTINGS keep every output;
+- `INSTEAD`: the first word of where a finding is → the body that shows those.
 """
 
 from __future__ import annotations
@@ -15,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from conformance.reporting.source import fitted
 
@@ -28,7 +35,7 @@ NOT_COPIED = ("__future__", "typing")
 class Piece:
     """One module of `scripts/`: its functions as plain source, what it imports, and what it needs of the others.
 
-    kind: `logits`, `texts`, or "" for a module that is no body.
+    kind: `logits`, `texts`, or "" for a module that is no body; says: the literals that a body tells of itself.
     """
 
     kind: str
@@ -36,6 +43,7 @@ class Piece:
     imports: tuple[str, ...]
     frame: tuple[str, ...]
     pieces: tuple[str, ...]
+    says: Mapping[str, Any]
 
     @property
     def sides(self) -> str:
@@ -67,7 +75,12 @@ def piece(name: str) -> Piece:
         elif isinstance(statement, ast.Import | ast.ImportFrom):
             imports.append(ast.unparse(statement))
     kind = next((kind for kind in KINDS if kind in functions), "")
-    return Piece(kind, functions, tuple(imports), tuple(frame), tuple(pieces))
+    return Piece(kind, functions, tuple(imports), tuple(frame), tuple(pieces), _literals(source))
+
+
+def _literals(source: str) -> dict[str, Any]:
+    assigned = [s for s in ast.parse(source).body if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)]
+    return {s.targets[0].id: ast.literal_eval(s.value) for s in assigned}  # type: ignore[attr-defined]
 
 
 def gather(name: str, instead: Mapping[str, str] | None = None) -> tuple[Piece, ...]:

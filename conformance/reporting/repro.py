@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from conformance import registry, upstream, weights
+from conformance.architectures import catalogue
 from conformance.architectures.apply import build
 from conformance.architectures.capabilities import facts
 from conformance.architectures.defaults import config_class_of, default_config
 from conformance.architectures.overrides import override
-from conformance.build import Scenario, auto_class
+from conformance.build import Scenario
 from conformance.case import Case, plain
-from conformance.checks.purity import KEPT_ON_PURPOSE
 from conformance.compare import BOUND
 from conformance.findings import Finding
 from conformance.limits import CALL_SECONDS, TookTooLong
 from conformance.reporting import pieces
 from conformance.reporting.source import WIDTH, arguments, assigned, broken, fitted, literal, wrapped
 from conformance.reporting.templating import render
-from conformance.snapshots import TORCH_INTERNALS
+from conformance.snapshots import KEPT_ON_PURPOSE, TORCH_INTERNALS
 
 COPIED = ("uniform", "values", "fill")  # of `conformance.weights`
-FORCED, ALL_ROWS = ("groups", "continued"), ("padded", "static", "repeatable", "purity", "streamer", "reference")
-WHOLE_OUTCOME = ("repeatable", "reference")
 NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
-# Fields that a body's comparison does not look at: such a finding is replayed.
-BEYOND = {"logits": ("scores", "sequences", "padding"), "reference": ("rng", "streamed", "cache", "states")}
 OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import numpy as np", "import torch")
 
 
@@ -63,18 +61,17 @@ def _short_enough(script: str) -> str | None:
 def body_name(finding: Finding) -> str | None:
     """The body in `scripts/` that shows the finding, or None where none does."""
     script, field = registry.get(finding.signature.check).script, finding.signature.field
-    if script == "cached" and finding.where.startswith("continuation"):
-        script = "continued"
     if script not in pieces.names():
         return None
-    unseen = (*BEYOND.get(script, ()), *BEYOND.get(pieces.piece(script).kind, ()))
-    return None if field.startswith(unseen) else script
+    instead = pieces.piece(script).says.get("INSTEAD", {})
+    script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
+    return None if field.startswith(tuple(pieces.piece(script).says.get("UNSEEN", ()))) else script
 
 
 def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:
     case, key = finding.case, finding.signature
     scenario, parts = Scenario(case), pieces.gather(name, {"recompute": recompute_of(case)})
-    auto = auto_class(scenario.architecture.task).__name__
+    auto = catalogue.auto_class(scenario.architecture.task).__name__
     raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
     made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))})"
     values: dict[str, Any] = {
@@ -132,31 +129,38 @@ def set_fields(generation_config: Any) -> dict[str, Any]:
 
 def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
     """The assignments of what the body takes from the frame."""
-    case, scenario, row = finding.case, Scenario(finding.case), row_of(finding)
-    settings = scenario.generation_config()
-    tokens = list(getattr(case.plan, "continuation", ()))
-    if body in FORCED:
-        room = {"max_new_tokens": len(tokens) + 1, "eos_token_id": None, "do_sample": False}
-        row, settings = 0, scenario.generation_config(**room)
-    fields = _of_use(set_fields(settings), body)
+    case, scenario, says = finding.case, Scenario(finding.case), pieces.piece(body).says
+    planned = {} if case.plan is None else case.plan.constants(scenario)
+    rows = says.get("ROWS", "finding")
+    owners = ("*", scenario.architecture.model_type)
+    kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
+    row = 0 if rows == "first" else row_of(finding)
+    fields = _of_use(set_fields(scenario.generation_config(**_room(says, planned))), body)
     sources = {
-        "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if body in ALL_ROWS else [row]))),
+        "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if rows == "all" else [row]))),
         "ALONE": assigned("ALONE", _tensors(scenario.inputs([row]))),
         "ROW": f"ROW = {row}",
-        "TOKENS": f"TOKENS = {tokens if body == 'groups' else [*tokens, 0]}",
-        "GROUPS": f"GROUPS = {case.plan.sizes() if hasattr(case.plan, 'sizes') else []}",
         "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
-        "KEPT": "\n".join(fitted(f"KEPT = {literal([*NO_STATE, *KEPT_ON_PURPOSE])}")),
+        "KEPT": "\n".join(fitted(f"KEPT = {literal(kept)}")),
         "SEED": f"SEED = {case.settings.sample_seed}" if case.settings.do_sample else "",
+        **{name: "\n".join(fitted(f"{name} = {value}")) for name, value in planned.items()},
     }
     return [source for name, source in sources.items() if name in used and source]
+
+
+def _room(says: Mapping[str, Any], planned: Mapping[str, str]) -> dict[str, Any]:
+    if "ROOM_FOR" not in says:
+        return {}
+    count = len(ast.literal_eval(planned[says["ROOM_FOR"]]))
+    return {"max_new_tokens": count + 1, "eos_token_id": None, "do_sample": False}
 
 
 def _of_use(fields: dict[str, Any], body: str) -> dict[str, Any]:
     """The fields without the outputs that the body does not look at."""
     source = "".join(part.functions[f] for part in pieces.gather(body) for f in part.functions)
     idle = {f"output_{name}" for name in ("logits", "scores") if f"out.{name}" not in source}
-    return fields if body in WHOLE_OUTCOME else {name: value for name, value in fields.items() if name not in idle}
+    whole = pieces.piece(body).says.get("WHOLE_OUTCOME", False)
+    return fields if whole else {name: value for name, value in fields.items() if name not in idle}
 
 
 def row_of(finding: Finding) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from conformance import registry, upstream
 from conformance.findings import Finding, Findings, write_atomically
 from conformance.options import Options
-from conformance.records import count_verdicts, orphans, read
+from conformance.records import count_verdicts, figures, orphans, read
 
 MOST_TIES = 0.01  # of the verdicts that compared something within a bound
 FEWEST_COMPARED = 200  # below, one tie would be more than that
@@ -43,6 +43,7 @@ def summarise(options: Options, *, seconds: float, interrupted: bool = False) ->
         "events": _events(cases),
         "not_reached": not_reached(options, cases),
         "below_floor": below_floor(options, cases),
+        "figures": figures(records),
         "share_of_ties": round(share_of_ties(verdicts), 5),
         "seconds": round(seconds, 1),
         "cases_per_s": round(len(cases) / seconds, 2) if seconds else 0.0,

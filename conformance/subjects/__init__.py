@@ -7,17 +7,18 @@ import sys
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from conformance.call import Call
 from conformance.errors import BadInput, unknown
 
 
 @runtime_checkable
 class Subject(Protocol):
-    """The one call that a subject has to answer."""
+    """The one call that a subject has to answer. What else it can do, checks find out by asking for the method."""
 
     name: str
 
-    def generate(self, model: Any, inputs: dict[str, Any], generation_config: Any, streamer: Any = None) -> Any:
-        """Decode as `model.generate(**inputs, generation_config=..., streamer=...)` would."""
+    def generate(self, model: Any, call: Call) -> Any:
+        """Decode as `model.generate(**call.arguments())` would, and return what that returns."""
         ...
 
 
@@ -42,3 +43,9 @@ def load(name: str) -> Subject:
     if not isinstance(subject, Subject):
         raise BadInput(f"the subject {name!r} needs an attribute `name` and a method `generate`")
     return subject
+
+
+def place_of(subject: Subject) -> str:
+    """The name by which another process can `load` this subject."""
+    kind = type(subject)
+    return subject.name if subject.name in BUILT_IN else f"{kind.__module__}:{kind.__qualname__}"

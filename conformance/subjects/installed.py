@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance import upstream
+from conformance.call import Call
+
 
 class Installed:
-    """Calls the model's own `generate`."""
+    """Calls the model's own `generate`, with the call's mechanism switched on where it is not by itself."""
 
     name = "installed"
 
-    def generate(self, model: Any, inputs: dict[str, Any], generation_config: Any, streamer: Any = None) -> Any:
+    def generate(self, model: Any, call: Call) -> Any:
         """The call that a user would make."""
-        return model.generate(**inputs, generation_config=generation_config, streamer=streamer)
+        with upstream.mechanism(call.mechanism):
+            return model.generate(**call.arguments())

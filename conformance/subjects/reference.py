@@ -1,17 +1,18 @@
-"""Our reference decoding loop on the installed models, inside the real `generate`."""
+"""Our reference decoding loops on the installed models, inside the real `generate`."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-from conformance.reference.decode import plain_loop
+from conformance.call import Call
 
 
 class Reference:
-    """Runs the reference loop as `custom_generate`; the streamer reaches it by closure."""
+    """Runs the loop of the call's mechanism: `generate` of the module of that name in `conformance.reference`."""
 
     name = "reference"
 
-    def generate(self, model: Any, inputs: dict[str, Any], generation_config: Any, streamer: Any = None) -> Any:
-        """The same call as the installed subject's, with our loop in place of `_sample`."""
-        return model.generate(**inputs, generation_config=generation_config, custom_generate=plain_loop(streamer))
+    def generate(self, model: Any, call: Call) -> Any:
+        """The same call as the installed subject's, with our loop in place of the installed one."""
+        return importlib.import_module(f"conformance.reference.{call.mechanism}").generate(model, call)

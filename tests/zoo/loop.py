@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.call import Call
 from conformance.reference.decode import Recorder, choose
 
 
@@ -17,8 +18,8 @@ class Decoder:
 
     name = "healthy"
 
-    def generate(self, model: Any, inputs: dict[str, Any], generation_config: Any, streamer: Any = None) -> Any:
-        return model.generate(**inputs, generation_config=generation_config, custom_generate=self.loop(streamer))
+    def generate(self, model: Any, call: Call) -> Any:
+        return model.generate(**call.replace(streamer=None).arguments(), custom_generate=self.loop(call.streamer))
 
     def loop(self, streamer: Any) -> Any:
         def decode(model, input_ids, logits_processor, stopping_criteria, generation_config, **kwargs):

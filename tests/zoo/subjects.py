@@ -58,10 +58,10 @@ class CrashesOnBatches(Installed):
 
     name = "crashes-on-batches"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        if inputs["input_ids"].shape[0] > 1:
+    def generate(self, model, call):
+        if call.inputs["input_ids"].shape[0] > 1:
             raise ValueError("one row at a time")
-        return super().generate(model, inputs, generation_config, streamer)
+        return super().generate(model, call)
 
 
 class KeepsEmitting(Decoder):
@@ -163,9 +163,9 @@ class EditsGenerationConfig(Installed):
 
     name = "edits-generation-config"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        output = super().generate(model, inputs, generation_config, streamer)
-        generation_config.low_memory = True
+    def generate(self, model, call):
+        output = super().generate(model, call)
+        call.generation_config.low_memory = True
         return output
 
 
@@ -174,8 +174,8 @@ class EditsModelConfig(Installed):
 
     name = "edits-model-config"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        output = super().generate(model, inputs, generation_config, streamer)
+    def generate(self, model, call):
+        output = super().generate(model, call)
         model.config.bos_token_id = 7
         return output
 
@@ -185,8 +185,8 @@ class EditsModelsGenerationConfig(Installed):
 
     name = "edits-models-generation-config"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        output = super().generate(model, inputs, generation_config, streamer)
+    def generate(self, model, call):
+        output = super().generate(model, call)
         model.generation_config.bos_token_id = 7
         return output
 
@@ -196,9 +196,9 @@ class EditsInputs(Installed):
 
     name = "edits-inputs"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        output = super().generate(model, inputs, generation_config, streamer)
-        inputs["input_ids"][:, -1] += 1
+    def generate(self, model, call):
+        output = super().generate(model, call)
+        call.inputs["input_ids"][:, -1] += 1
         return output
 
 
@@ -246,10 +246,10 @@ class CrashesWhenStreaming(Installed):
 
     name = "crashes-when-streaming"
 
-    def generate(self, model, inputs, generation_config, streamer=None):
-        if streamer is not None:
+    def generate(self, model, call):
+        if call.streamer is not None:
             raise TypeError("no streamer")
-        return super().generate(model, inputs, generation_config, streamer)
+        return super().generate(model, call)
 
 
 class StreamsWronglyTwoWays(Decoder):
@@ -277,8 +277,8 @@ class FailsOnce(Installed):
     def __init__(self):
         self.calls = 0
 
-    def generate(self, model, inputs, generation_config, streamer=None):
+    def generate(self, model, call):
         self.calls += 1
         if self.calls == 1:
             raise RuntimeError("once")
-        return super().generate(model, inputs, generation_config, streamer)
+        return super().generate(model, call)

@@ -9,6 +9,9 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.recompute import recompute
 
+UNSEEN = ("scores", "sequences", "padding")
+INSTEAD = {"continuation": "continued"}
+
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits recomputed under the tokens that decoding with the cache gave, and its own."""

@@ -9,6 +9,10 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.feed import feed
 from conformance.reporting.scripts.frame import GROUPS, INPUTS, SETTINGS, TOKENS, make_model
 
+UNSEEN = ("scores", "sequences", "padding")
+ROWS = "first"
+ROOM_FOR = "TOKENS"
+
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of feeding the tokens one by one onto a filled cache, and of feeding them in groups."""

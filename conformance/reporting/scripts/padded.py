@@ -8,6 +8,9 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import ALONE, INPUTS, ROW, SEED, SETTINGS, make_model
 
+UNSEEN = ("scores", "sequences", "padding")
+ROWS = "all"
+
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of a row alone, where only the tokens that it got in the batch are allowed, and those in the batch."""

@@ -12,6 +12,8 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import INPUTS, KEPT, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.leaves import leaves
 
+ROWS = "all"
+
 
 def belongings(model: Any, config: GenerationConfig) -> dict[str, str]:
     """The caller's tensors and configs, and all that the model's modules hold beside their parameters."""

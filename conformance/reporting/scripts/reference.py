@@ -10,6 +10,10 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 
+UNSEEN = ("rng", "streamed", "cache", "states")
+ROWS = "all"
+WHOLE_OUTCOME = True
+
 
 def loop(
     model: Any,

@@ -9,6 +9,9 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.leaves import leaves
 
+ROWS = "all"
+WHOLE_OUTCOME = True
+
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
     """The outcome of a call, twice, and those of the same call again and of the same call on a new model."""

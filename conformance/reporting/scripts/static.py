@@ -8,6 +8,9 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import INPUTS, ROW, SEED, SETTINGS, make_model
 
+UNSEEN = ("scores", "sequences", "padding")
+ROWS = "all"
+
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits with the dynamic cache, where only the tokens that the static cache gave are allowed, and its own."""

@@ -10,6 +10,8 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 
+ROWS = "all"
+
 
 class Streamer:
     """Keeps what it is given as it is: a copy would hide a tensor that changes later."""

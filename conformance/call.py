@@ -1,0 +1,48 @@
+"""One call of `generate`: what a subject is asked to do, as a plain record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """Everything that reaches `generate`, and by which mechanism the decoding is to be done.
+
+    inputs: tensors by keyword (`input_ids`, `attention_mask`, `inputs_embeds`, `pixel_values`, ...); mechanism: the
+    module of `conformance.reference` with its loop, which the installed subject switches on by `upstream.mechanism`;
+    processors, criteria: the user's own; extras: any other keyword of `generate` (`assistant_model`, a cache);
+    options: for the mechanism's loop alone, never passed to `generate`.
+    """
+
+    inputs: dict[str, Any]
+    generation_config: Any
+    mechanism: str = "decode"
+    streamer: Any = None
+    processors: tuple[Any, ...] = ()
+    criteria: tuple[Any, ...] = ()
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def arguments(self) -> dict[str, Any]:
+        """The keywords of `model.generate`."""
+        arguments = {**self.inputs, "generation_config": self.generation_config, **self.extras}
+        if self.streamer is not None:
+            arguments["streamer"] = self.streamer
+        if self.processors:
+            arguments["logits_processor"] = list(self.processors)
+        if self.criteria:
+            arguments["stopping_criteria"] = list(self.criteria)
+        return arguments
+
+    def replace(self, **parts: Any) -> Call:
+        """A copy with other parts."""
+        return replace(self, **parts)
+
+    @property
+    def prompt_length(self) -> int:
+        """Tokens of the prompt that the returned sequences begin with; 0 when only embeddings are given."""
+        ids = self.inputs.get("decoder_input_ids", self.inputs.get("input_ids"))
+        return 0 if ids is None else int(ids.shape[1])

@@ -1,0 +1,126 @@
+"""Judging in a process of its own, for families whose cases change what is global to a process, or may end it.
+
+A worker keeps one such process as long as it lives. Cases go in as lines of JSON, verdicts come out; Hypothesis stays
+in the worker.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from conformance import registry
+from conformance.case import Case, parse_case
+from conformance.errors import BadInput, HarnessBroke
+from conformance.judge import Judgement, judge
+from conformance.subjects import Subject, load, place_of
+from conformance.verdicts import Difference, Verdict
+
+CASE_SECONDS = 150.0  # for one case with all its runs; a single call has its own, shorter limit
+
+
+def judge_where_it_belongs(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
+    """`judge`, in the process of its own where the case's family asks for one."""
+    if not registry.families()[case.family].isolated:
+        return judge(case, checks, subject)
+    return CHILD.judge(case, tuple(checks), place_of(subject))
+
+
+class Child:
+    """The process, started when it is first needed and again after it ended."""
+
+    def __init__(self, seconds: float = CASE_SECONDS) -> None:
+        self.seconds = seconds
+        self._process: subprocess.Popen[str] | None = None
+
+    def judge(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement:
+        """The verdicts on a case. A process that ends or hangs on it is a failure. Raises HarnessBroke, BadInput."""
+        process = self._running()
+        request = {"case": case.to_json(), "checks": checks, "subject": subject}
+        answer = ""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            if not select.select([process.stdout], [], [], self.seconds)[0]:
+                return self._lost(case, checks, "hang", f"no verdict within {self.seconds:g} s")
+            answer = process.stdout.readline()
+        except OSError:
+            pass
+        if not answer:
+            return self._lost(case, checks, "crash", f"the process ended with code {process.wait()}")
+        return _judgement(json.loads(answer))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "from conformance.isolation import serve; serve()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+        return self._process
+
+    def _lost(self, case: Case, checks: tuple[str, ...], kind: str, got: str) -> Judgement:
+        self.close()
+        difference = Difference(kind, "process", "a verdict", got, raised_in=got)
+        verdicts = dict.fromkeys(checks, Verdict("not-applicable", "the process was lost on another check's account"))
+        verdicts[checks[0]] = Verdict("fail", differences=(difference,))
+        return Judgement(case, verdicts)
+
+
+CHILD = Child()
+atexit.register(CHILD.close)
+
+
+def serve() -> None:
+    """What the process does: judge one case after another until its input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is not an answer
+    from conformance import upstream
+
+    upstream.quiet()
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        judgement = judge(parse_case(request["case"]), request["checks"], load(request["subject"]))
+    except (BadInput, HarnessBroke) as error:
+        cause = f" ({error.__cause__!r})" if error.__cause__ else ""
+        return {"error": type(error).__name__, "message": f"{error}{cause}"}
+    return {
+        "case": judgement.case.to_json(),
+        "verdicts": {name: asdict(verdict) for name, verdict in judgement.verdicts.items()},
+        "events": sorted(judgement.events),
+        "figures": dict(judgement.figures),
+    }
+
+
+def _judgement(answer: dict[str, Any]) -> Judgement:
+    if "error" in answer:
+        raise (HarnessBroke if answer["error"] == "HarnessBroke" else BadInput)(answer["message"])
+    verdicts = {
+        name: Verdict(v["status"], v["reason"], tuple(Difference(**d) for d in v["differences"]))
+        for name, v in answer["verdicts"].items()
+    }
+    return Judgement(parse_case(answer["case"]), verdicts, frozenset(answer["events"]), figures=answer["figures"])
