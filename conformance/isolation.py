@@ -13,6 +13,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -63,11 +64,14 @@ class Child:
         """End the process."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            with self._process, suppress(OSError):  # closes its pipes and waits for it
+                pass
         self._process = None
 
     def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._process is None:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
             self._process = subprocess.Popen(
                 [sys.executable, "-c", "from conformance.isolation import serve; serve()"],

@@ -41,9 +41,8 @@ def settings(
     kernel has.
     """
     limit = draw(whole_numbers("new_tokens", new_tokens, 1, 64))
-    eos, eos_at = draw(ends(vocabulary=vocabulary, many=many_ends)), ()
-    if not eos:
-        eos_at = draw(places(rows=rows, steps=limit))
+    eos = draw(ends(vocabulary=vocabulary, many=many_ends))
+    eos_at = () if eos else draw(places(rows=rows, steps=limit))
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
         max_new_tokens=limit,

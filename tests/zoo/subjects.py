@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 
 import torch
@@ -282,3 +283,12 @@ class FailsOnce(Installed):
         if self.calls == 1:
             raise RuntimeError("once")
         return super().generate(model, call)
+
+
+class EndsTheProcess(Installed):
+    """Ends the process, as a crash in compiled code does."""
+
+    name = "ends-the-process"
+
+    def generate(self, model, call):
+        os._exit(7)

@@ -1,0 +1,38 @@
+"""The documents speak of what there is."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance import registry
+from conformance.case import Settings, parse_case
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+@pytest.mark.parametrize("name", registry.checks())
+def test_every_check_has_a_page_that_the_list_names(name):
+    page = ROOT / "docs" / "checks" / f"{name}.md"
+    assert page.read_text(encoding="utf-8").startswith(f"# {name}\n")
+    assert f"({name}.md)" in (page.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_of_a_case_is_in_its_reference():
+    text = (ROOT / "docs" / "reference" / "case.md").read_text(encoding="utf-8")
+    assert not [name for name in Settings.model_fields if f"settings.{name}`" not in text]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_cases_shown_as_json_are_valid(page):
+    for block in re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        if "prompt" in json.loads(block):
+            parse_case(block)

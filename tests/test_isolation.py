@@ -1,0 +1,54 @@
+"""Cases judged in a process of their own."""
+
+import pytest
+from toolbox import small_case
+from zoo import subjects
+
+from conformance.errors import BadInput
+from conformance.isolation import Child
+from conformance.judge import judge
+from conformance.subjects import load
+from conformance.subjects.installed import Installed
+
+CACHED, PADDED = "cached-matches-recomputed", "padded-row-matches-alone"
+
+
+@pytest.fixture(scope="module")
+def child():
+    process = Child(seconds=60)
+    yield process
+    process.close()
+
+
+def test_it_gives_the_verdicts_and_events_that_judging_here_gives(child):
+    case = small_case(rows=((3, 4, 5), (6, 7)), max_new_tokens=4, eos_at=((0, 1),))
+    for subject in (subjects.DropsOldest(), Installed()):
+        there, here = child.judge(case, (CACHED, PADDED), place(subject)), judge(case, (CACHED, PADDED), subject)
+        assert there.verdicts == here.verdicts
+        assert there.case == here.case
+        assert there.case.settings.eos
+        assert there.events == here.events
+
+
+def test_a_process_that_ends_is_a_failure_of_the_case_and_the_next_case_has_another(child):
+    lost = child.judge(small_case(), (CACHED, PADDED), "zoo.subjects:EndsTheProcess")
+    assert [difference.kind for difference in lost.verdicts[CACHED].differences] == ["crash"]
+    assert lost.verdicts[PADDED].status == "not-applicable"
+    assert child.judge(small_case(), (CACHED,), "installed").verdicts[CACHED].status == "pass"
+
+
+def test_a_process_that_hangs_is_a_failure_of_the_case():
+    child = Child(seconds=0.0)
+    assert child.judge(small_case(), (CACHED,), "installed").verdicts[CACHED].differences[0].kind == "hang"
+
+
+def test_what_the_case_gets_wrong_is_said_here(child):
+    with pytest.raises(BadInput, match="beyond the vocabulary"):
+        child.judge(small_case(rows=((3000,),)), (CACHED,), "installed")
+
+
+def place(subject):
+    from conformance.subjects import place_of
+
+    assert type(load(place_of(subject))) is type(subject)
+    return place_of(subject)
