@@ -17,6 +17,7 @@ from conformance.architectures.shrink import make_config
 from conformance.call import Call
 from conformance.case import Case, plain
 from conformance.clock import MODEL_CODE
+from conformance.copying import Copier
 from conformance.errors import CaseRefused, NotBuildable
 from conformance.weights import fill, perturb, tensors
 
@@ -39,6 +40,7 @@ class Scenario:
             raise NotBuildable(f"config of {case.model.architecture}: {type(error).__name__}: {error}") from error
         self.vocabulary = int(self.config.get_text_config(decoder=True).vocab_size)
         self._built: dict[str, Any] = {}
+        self._copiers: dict[str, Copier] = {}
         self._check_tokens()
 
     def _check_tokens(self) -> None:
@@ -63,10 +65,10 @@ class Scenario:
     def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None) -> Any:
         """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights.
 
-        A copy of one that never runs: as good as building it again, and twice as fast.
+        A copy of one that never runs: as good as building it again, and several times as fast.
         """
         with MODEL_CODE.running():
-            model = copy.deepcopy(self._made(dtype or self.case.model.dtype))
+            model = self._copier(dtype or self.case.model.dtype).copy()
             if noise:
                 perturb(model, *noise)
         return model
@@ -82,6 +84,11 @@ class Scenario:
             fill(model, self.case.model.weight_seed, self.case.model.init_scale)
             self._built[dtype] = model
         return self._built[dtype]
+
+    def _copier(self, dtype: str) -> Copier:
+        if dtype not in self._copiers:
+            self._copiers[dtype] = Copier(self._made(dtype))
+        return self._copiers[dtype]
 
     def _bare_model(self) -> Any:
         with torch.random.fork_rng(devices=[]):
