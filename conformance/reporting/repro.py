@@ -31,7 +31,7 @@ NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
-OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import numpy as np", "import torch")
+OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import traceback", "import numpy as np", "import torch")
 
 
 def render_script(finding: Finding, versions: dict[str, str] | None = None) -> str:
@@ -72,7 +72,7 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
     case, key = finding.case, finding.signature
     scenario, parts = Scenario(case), pieces.gather(name, {"recompute": recompute_of(case)})
     auto = catalogue.auto_class(scenario.architecture.task).__name__
-    raises = key.raised_in.partition(" in ")[0] if key.kind == "crash" else ""
+    raises, _, place = key.raised_in.partition(" in ") if key.kind == "crash" else ("", "", "")
     made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))})"
     values: dict[str, Any] = {
         "document": document(finding, versions),
@@ -87,6 +87,7 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
         "kind": parts[-1].kind,
         "bound": BOUND,
         "raises": raises,
+        "raising": place.rpartition(".")[2],
         "sized": key.kind in ("length", "shape"),
         "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
     }
