@@ -33,7 +33,7 @@ from conformance.signature import Key
 from conformance.store import Store
 from conformance.subjects import Subject
 
-SHRINK_SECONDS, LAST_MOMENT = 20.0, 3.0
+SHRINK_SECONDS, LAST_MOMENT = 12.0, 3.0
 Strategy = Callable[[], st.SearchStrategy[Case]]
 
 
