@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
-from conformance import upstream
+from conformance import media, upstream
 from conformance.architectures import catalogue
+from conformance.architectures.media import recipe
 from conformance.architectures.shrink import make_config
 from conformance.call import Call
 from conformance.case import Case, plain
@@ -39,6 +40,7 @@ class Scenario:
         except Exception as error:
             raise NotBuildable(f"config of {case.model.architecture}: {type(error).__name__}: {error}") from error
         self.vocabulary = int(self.config.get_text_config(decoder=True).vocab_size)
+        self.media = media.Media(self.config, recipe(self.architecture.name), case) if case.prompt.images else None
         self._built: dict[str, Any] = {}
         self._copiers: dict[str, Copier] = {}
         self._check_tokens()
@@ -61,6 +63,11 @@ class Scenario:
         other.case = case
         other._check_tokens()
         return other
+
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """The token ids of each row without padding, with placeholders where there are images."""
+        return self.media.rows if self.media else self.case.prompt.rows
 
     def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None) -> Any:
         """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights.
@@ -139,6 +146,8 @@ class Scenario:
             "output_attentions": settings.output_attentions,
             "output_hidden_states": settings.output_hidden_states,
         }
+        if self.media and self.media.token is not None:
+            fields["suppress_tokens"] = [self.media.token]  # a placeholder that no image stands for is an error
         if settings.repetition_penalty != 1.0:
             fields["repetition_penalty"] = settings.repetition_penalty
         if settings.do_sample:
@@ -154,13 +163,21 @@ class Scenario:
 
         `input_ids` and `attention_mask`, shape (rows, longest row): padded on the left, for an encoder on the
         right, where its tokenizers pad. Masks are always given, since a missing one is guessed from pad ids.
-        An encoder-decoder model also gets its decoder's first token and its mask, shape (rows, 1).
+        An encoder-decoder model also gets its decoder's first token and its mask, shape (rows, 1). With images, what
+        `media.Media.inputs` gives.
         """
-        chosen = [self.case.prompt.rows[r] for r in (range(len(self.case.prompt.rows)) if rows is None else rows)]
+        numbers = list(range(len(self.rows)) if rows is None else rows)
+        chosen = [self.rows[number] for number in numbers]
         width = max(len(row) for row in chosen)
         ids = [self._padded(row, width, self.case.settings.filler) for row in chosen]
         mask = [self._padded([1] * len(row), width, 0) for row in chosen]
-        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask), **self._decoder_inputs(len(ids))}
+        seen = self.media.inputs(numbers, width, DTYPES[self.case.model.dtype]) if self.media else {}
+        return {
+            "input_ids": torch.tensor(ids),
+            "attention_mask": torch.tensor(mask),
+            **self._decoder_inputs(len(ids)),
+            **seen,
+        }
 
     def _padded(self, row: Sequence[int], width: int, filler: int) -> list[int]:
         padding = [filler] * (width - len(row))

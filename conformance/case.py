@@ -120,10 +120,13 @@ class ModelSpec(Record):
 class Prompt(Record):
     """Token ids of each row without padding; a shorter row is padded on the left when batched.
 
-    For an encoder-decoder model these are the encoder's inputs.
+    For an encoder-decoder model these are the encoder's inputs. `images` are put into each row after its first
+    tokens, one after another, as `conformance.media` says; for a type that hears instead of sees, clips of sound.
     """
 
     rows: Annotated[tuple[Row, ...], Field(min_length=1, max_length=8, strict=False)] = ((1,),)
+    images: Annotated[int, Field(ge=0, le=2)] = 0
+    image_seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
     @property
     def padded(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.case import Case
@@ -17,18 +18,19 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found = {"rows: one" if len(case.prompt.rows) == 1 else "rows: several"}
     found |= {"rows: padded"} if case.prompt.padded else set()
     found |= {"sampling: on"} if case.settings.do_sample else set()
+    found |= {"images: in the prompt"} if case.prompt.images else set()
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
     found |= set() if case.plan is None else case.plan.events(case, scenario.config)
-    return found | {_window(case, scenario.config)}
+    return found | {_window(scenario.rows, scenario.config)}
 
 
-def _window(case: Case, config: Any) -> str:
+def _window(rows: Sequence[Sequence[int]], config: Any) -> str:
     text = config.get_text_config(decoder=True)
     sizes = [getattr(text, name, None) for name in ("sliding_window", "sliding_window_size", "attention_window_size")]
     window = next((size for size in sizes if isinstance(size, int) and size > 0), None)
     if window is None:
         return "window: none"
-    longest = max(len(row) for row in case.prompt.rows)
+    longest = max(len(row) for row in rows)
     if longest == window:
         return "window: at the prompt"
     return "window: above the prompt" if longest < window else "window: below the prompt"

@@ -6,7 +6,7 @@ clever, so that nothing can be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +81,7 @@ class Oracle:
     def _start(self, row: int) -> list[int]:
         if self.scenario.encoder_decoder:
             return [self.scenario.decoder_start]
-        return list(self.scenario.case.prompt.rows[row])
+        return list(self.scenario.rows[row])
 
     @cached_property
     def _encoded(self) -> dict[int, Any]:
@@ -89,7 +89,7 @@ class Oracle:
 
     def _encoder_outputs(self, row: int) -> dict[str, Any]:
         if row not in self._encoded:
-            ids = torch.tensor([list(self.scenario.case.prompt.rows[row])])
+            ids = torch.tensor([list(self.scenario.rows[row])])
             mask = torch.ones_like(ids)
             self._encoded[row] = {
                 "encoder_outputs": self.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True),
@@ -110,12 +110,21 @@ class Oracle:
             arguments = self.model.prepare_inputs_for_generation(tensor, attention_mask=mask, use_cache=False)
         else:
             arguments = {"input_ids": tensor, "attention_mask": torch.ones_like(tensor)}
-            if "position_ids" in taken and "no_position_ids" not in facts(self.scenario.case.model.architecture):
+            if self._counts_positions(taken):
                 arguments["position_ids"] = torch.arange(len(ids))[None]
+        if self.scenario.media:
+            arguments |= self.scenario.media.inputs([row], len(ids), self.model.dtype)
         if "attention_mask" not in taken and "kwargs" not in taken:
             arguments.pop("attention_mask", None)
         try:
             logits: torch.Tensor = self.model(**{**arguments, "use_cache": False, "return_dict": True}).logits[0]
         except Exception as error:
             raise OracleRaised(str(Crash.of(error))) from error
+        logits = logits[-len(ids) :]  # an image that precedes the text without placeholders has logits too
         return logits if logits.dtype == torch.float64 else logits.float()
+
+    def _counts_positions(self, taken: Collection[str]) -> bool:
+        """Whether the forward is given positions: 0, 1, 2, ... unless the model has a way of its own to count."""
+        if self.scenario.media and self.scenario.media.recipe.derives_positions:
+            return False
+        return "position_ids" in taken and "no_position_ids" not in facts(self.scenario.case.model.architecture)

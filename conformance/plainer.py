@@ -47,17 +47,21 @@ def plainer_cases(case: Case) -> Iterator[Case]:
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:
     """One row, rows of one length, shorter rows, and the token 1 everywhere, as far as they are not so yet."""
+    for images in range(prompt.images):
+        yield prompt.replace(images=images)
+    if prompt.images and prompt.image_seed:
+        yield prompt.replace(image_seed=0)
     if len(prompt.rows) > 1:
-        yield from (Prompt(rows=(row,)) for row in prompt.rows)
-        yield from (Prompt(rows=prompt.rows[:n] + prompt.rows[n + 1 :]) for n in range(len(prompt.rows)))
+        yield from (prompt.replace(rows=(row,)) for row in prompt.rows)
+        yield from (prompt.replace(rows=prompt.rows[:n] + prompt.rows[n + 1 :]) for n in range(len(prompt.rows)))
     if prompt.padded:
         shortest = min(map(len, prompt.rows))
-        yield Prompt(rows=tuple(row[:shortest] for row in prompt.rows))
+        yield prompt.replace(rows=tuple(row[:shortest] for row in prompt.rows))
     if max(map(len, prompt.rows)) > 1:
-        yield Prompt(rows=tuple(row[: max(1, len(row) // 2)] for row in prompt.rows))
-        yield Prompt(rows=tuple(row[1:] or row for row in prompt.rows))
+        yield prompt.replace(rows=tuple(row[: max(1, len(row) // 2)] for row in prompt.rows))
+        yield prompt.replace(rows=tuple(row[1:] or row for row in prompt.rows))
     if any(token != 1 for row in prompt.rows for token in row):
-        yield Prompt(rows=tuple((1,) * len(row) for row in prompt.rows))
+        yield prompt.replace(rows=tuple((1,) * len(row) for row in prompt.rows))
 
 
 def _plainest_config(case: Case) -> Iterator[Case]:

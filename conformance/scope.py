@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from conformance.architectures.media import takes_media
 from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
@@ -39,7 +40,8 @@ def on_plainest(case: Case, architecture: str) -> Case:
     rows = tuple(tuple(token % sizes.vocabulary for token in row) for row in case.prompt.rows)
     model = case.model.replace(architecture=architecture, config=config)
     plan = None if case.plan is None else case.plan.within(sizes.vocabulary)
-    return case.replace(model=model, prompt=case.prompt.replace(rows=rows), plan=plan)
+    prompt = case.prompt.replace(rows=rows, images=case.prompt.images if takes_media(architecture) else 0)
+    return case.replace(model=model, prompt=prompt, plan=plan)
 
 
 def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Finding:

@@ -85,6 +85,7 @@ def traits(case: Case) -> tuple[str, ...]:
     found = [] if case.model.dtype == "float32" else ["dtype"]
     found += [] if case.model.attention == "eager" else ["attention kernel"]
     found += ["several rows"] if len(case.prompt.rows) > 1 else []
+    found += ["images"] if case.prompt.images else []
     found += ["padding"] if case.prompt.padded else []
     plainest = Settings()
     ignored = {"max_new_tokens", "sample_seed", "eos_at"}

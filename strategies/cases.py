@@ -11,6 +11,7 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 
 from conformance.architectures.capabilities import capabilities
+from conformance.architectures.media import reserved_tokens
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
 from conformance.strategies import families
 from conformance.strategies.architectures import configs
@@ -78,9 +79,9 @@ def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: C
 
 
 def vocabulary_of(model: ModelSpec) -> int:
-    """The number of token ids that both sides of the model know."""
+    """The number of token ids that both sides of the model know, without those that stand for images."""
     sizes = [v for path, v in model.config.items() if path.rsplit(".", 1)[-1] == "vocab_size" and isinstance(v, int)]
-    return min(sizes, default=40)
+    return min(sizes, default=40) - reserved_tokens(model.architecture)
 
 
 def plans(family: str, model: ModelSpec, prompt: Prompt, chosen: Settings) -> st.SearchStrategy[Plan | None]:

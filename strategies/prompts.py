@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from conformance.architectures.media import recipe, takes_media
 from conformance.case import Prompt
 from conformance.strategies.ranges import Span, whole_numbers
 
@@ -26,16 +27,27 @@ def prompts(
     length: Span = (1, 24),
     landmarks: Sequence[int] = (),
     ragged: bool = False,
+    images: Span = (0, 0),
 ) -> Prompt:
     """Prompts with token ids in 1 ... vocabulary - 1; rows differ in length half of the time, always
-    when `ragged`.
+    when `ragged`. `images` is a range for the number of images in every row; see `media_span`.
 
     Shrinks to one row holding the token 1.
     """
+    pictures = draw(whole_numbers("images", images, 0, 2))
     count = draw(whole_numbers("rows", rows, 1, 8))
     one_length = lengths(span=length, landmarks=landmarks)
     token = st.integers(1, vocabulary - 1)
     sizes = [draw(one_length)] * count
     if count > 1 and (ragged or draw(st.booleans())):
         sizes = [sizes[0], *(draw(one_length) for _ in sizes[1:])]
-    return Prompt(rows=tuple(tuple(draw(st.lists(token, min_size=n, max_size=n))) for n in sizes))
+    return Prompt(
+        rows=tuple(tuple(draw(st.lists(token, min_size=n, max_size=n))) for n in sizes),
+        images=pictures,
+        image_seed=draw(st.integers(0, 2**16)) if pictures else 0,
+    )
+
+
+def media_span(architecture: str) -> Span:
+    """How many images a row of a prompt can hold: a range from none to what the type takes; (0, 0) for most."""
+    return (0, recipe(architecture).most if takes_media(architecture) else 0)

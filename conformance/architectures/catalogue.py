@@ -1,6 +1,6 @@
 """Which architectures the installed transformers release can make generate, read without importing it.
 
-The source is the text of `transformers/models/auto/modeling_auto.py`: its two ordered mappings from model type to
+The source is the text of `transformers/models/auto/modeling_auto.py`: its ordered mappings from model type to
 class name are plain literals in every 5.x release, so a syntax tree is enough and a listing costs no torch import.
 """
 
@@ -22,12 +22,20 @@ from conformance.errors import BadInput, NotBuildable
 __all__ = ["Architecture", "Task", "UnknownArchitecture", "auto_class", "core", "core_names", "get", "names"]
 
 core = CORE  # the default selection, name → what it stands for
-Task = Literal["causal", "seq2seq"]
+Task = Literal["causal", "seq2seq", "image-text"]
 MAPPINGS: dict[str, Task] = {
     "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES": "causal",
     "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES": "seq2seq",
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES": "image-text",
 }
-AUTO_CLASSES: dict[Task, str] = {"causal": "AutoModelForCausalLM", "seq2seq": "AutoModelForSeq2SeqLM"}
+# Of the third mapping, which holds a hundred types: those that decode text as the causal ones do, and for which
+# `media.json` says what an image is. Types of the first two mappings are not listed a second time.
+IMAGE_TEXT = ("internvl", "llava", "paligemma", "qwen2_5_vl", "qwen2_vl", "qwen3_vl")
+AUTO_CLASSES: dict[Task, str] = {
+    "causal": "AutoModelForCausalLM",
+    "seq2seq": "AutoModelForSeq2SeqLM",
+    "image-text": "AutoModelForImageTextToText",
+}
 
 
 class UnknownArchitecture(BadInput):
@@ -69,6 +77,8 @@ def _catalogue() -> dict[str, Architecture]:
     found: dict[str, Architecture] = {}
     for mapping, task in MAPPINGS.items():
         for model_type, class_name in _pairs(tree, mapping):
+            if task == "image-text" and (model_type not in IMAGE_TEXT or model_type in found):
+                continue
             name = f"{model_type}:{task}" if model_type in found else model_type
             found[name] = Architecture(name, model_type, task, class_name)
     if not found:

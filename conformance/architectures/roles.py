@@ -87,8 +87,12 @@ def formula_of(attribute: str) -> str:
 
 
 def evaluate(formula: str, sizes: Sizes, layers: int) -> int:
-    """The value of a product such as `2*head_dim`; `layers` is the depth after cutting, not the number drawn."""
-    return prod(_factor(name, sizes, layers) for name in formula.split("*"))
+    """The value of a product such as `2*head_dim`, less a number in `vocabulary-1`.
+
+    `layers` is the depth after cutting, not the number drawn.
+    """
+    product, _, less = formula.partition("-")
+    return prod(_factor(name, sizes, layers) for name in product.split("*")) - int(less or 0)
 
 
 def _factor(name: str, sizes: Sizes, layers: int) -> int:

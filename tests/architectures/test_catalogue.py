@@ -27,7 +27,9 @@ def test_listing_agrees_with_the_installed_release():
     causal = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     seq2seq = modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
     both = {f"{name}:seq2seq" for name in seq2seq if name in causal}
-    assert set(catalogue.names()) == set(causal) | both | (set(seq2seq) - set(causal))
+    images = set(catalogue.IMAGE_TEXT) & set(modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES)
+    assert not images & (set(causal) | set(seq2seq))
+    assert set(catalogue.names()) == set(causal) | both | (set(seq2seq) - set(causal)) | images
     assert list(catalogue.names()) == sorted(catalogue.names())
 
 
