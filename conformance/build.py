@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from conformance import media, upstream
+from conformance import media, tying, upstream
 from conformance.architectures import catalogue
 from conformance.architectures.media import recipe
 from conformance.architectures.shrink import make_config
@@ -20,6 +21,7 @@ from conformance.case import Case, plain
 from conformance.clock import MODEL_CODE
 from conformance.copying import Copier
 from conformance.errors import CaseRefused, NotBuildable
+from conformance.limits import time_limit
 from conformance.weights import fill, perturb, tensors
 
 MAX_PARAMETERS = 8_000_000
@@ -69,8 +71,9 @@ class Scenario:
         """The token ids of each row without padding, with placeholders where there are images."""
         return self.media.rows if self.media else self.case.prompt.rows
 
-    def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None) -> Any:
-        """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights.
+    def model(self, dtype: str | None = None, noise: tuple[int, float] | None = None, untied: bool = False) -> Any:
+        """A new model in evaluation mode. `noise` (seed, relative size) perturbs its weights; `untied` gives each
+        name of a tied weight a copy of its own.
 
         A copy of one that never runs: as good as building it again, and several times as fast.
         """
@@ -78,6 +81,8 @@ class Scenario:
             model = self._copier(dtype or self.case.model.dtype).copy()
             if noise:
                 perturb(model, *noise)
+            if untied:
+                tying.untie(model)
         return model
 
     @property
@@ -101,11 +106,40 @@ class Scenario:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             try:
-                model = catalogue.auto_class(self.architecture.task).from_config(copy.deepcopy(self.config))
+                model = self._tied_model() if self.case.model.tied else self._plain_model()
+            except CaseRefused:
+                raise
             except Exception as error:
                 raise NotBuildable(f"{self.architecture.name}: {type(error).__name__}: {error}") from error
         model.generation_config = self.plain_generation_config()
         return model.eval()
+
+    def _plain_model(self) -> Any:
+        return catalogue.auto_class(self.architecture.task).from_config(copy.deepcopy(self.config))
+
+    def _tied_model(self) -> Any:
+        """A model whose class ties the case's pairs of weights, beside what its parts tie of themselves."""
+        _ = self.tied_groups  # first, so that a wrong pattern is refused with a reason
+        with time_limit():
+            return self.tied_class(self.tying_config())
+
+    @cached_property
+    def tied_class(self) -> Any:
+        """The class of the release, with the case's pairs in place of what it ties itself."""
+        return tying.subclass(upstream.model_class(self.architecture.class_name), self.case.model.tied)
+
+    def tying_config(self) -> Any:
+        """A config with which the release ties weights at all."""
+        config = copy.deepcopy(self.config)
+        config.tie_word_embeddings = True
+        return config
+
+    @cached_property
+    def tied_groups(self) -> tuple[tying.Group, ...]:
+        """The groups that the case's pairs mean. Raises CaseRefused for patterns that mean none."""
+        if not self.case.model.tied:
+            return ()
+        return tying.resolve(self.case.model.tied, weight_shapes(self.architecture.name, self.config))
 
     def refuse_large_model(self) -> None:
         """Raise CaseRefused when the model would not be tiny; nothing of its size is allocated to find out."""
@@ -218,3 +252,25 @@ class Scenario:
             except Exception:  # noqa: BLE001 - configs with a value per layer raise errors of their own
                 return "differs per layer"
         return plain(value)
+
+
+def weight_shapes(name: str, config: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of an architecture with this config, by each of their names.
+
+    Raises NotBuildable where the release cannot make the model.
+    """
+    try:
+        model = upstream.model_class(catalogue.get(name).class_name)(copy.deepcopy(config))
+    except Exception as error:
+        raise NotBuildable(f"{name}: {type(error).__name__}: {error}") from error
+    return tying.shapes_of(model)
+
+
+def free_weights(name: str, config: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters that no part of an architecture ties by itself: those that a case may tie."""
+    config = copy.deepcopy(config)
+    config.tie_word_embeddings = True
+    model = tying.subclass(upstream.model_class(catalogue.get(name).class_name), ())(config)
+    named = list(model.named_parameters(remove_duplicate=False))
+    uses = Counter(id(parameter) for _, parameter in named)
+    return {path: tuple(parameter.shape) for path, parameter in named if uses[id(parameter)] == 1}

@@ -103,11 +103,15 @@ TokenId = Annotated[int, Field(ge=0, lt=MAX_CONFIG_NUMBER)]
 RowAndStep = Annotated[
     tuple[Annotated[int, Field(ge=0, lt=8)], Annotated[int, Field(ge=0, lt=64)]], Field(strict=False)
 ]
+Pattern = Annotated[str, Field(min_length=1, max_length=256)]
 Row = Annotated[tuple[TokenId, ...], Field(min_length=1, max_length=64, strict=False)]
 
 
 class ModelSpec(Record):
-    """What the model is: a type, the attributes of its tiny config, and how its weights are drawn."""
+    """What the model is: a type, the attributes of its tiny config, and how its weights are drawn.
+
+    `tied` holds pairs (target, source) of names or patterns of weights that are one; see `conformance.tying`.
+    """
 
     architecture: Annotated[str, Field(max_length=64)] = "llama"
     config: ConfigSettings = FrozenDict()
@@ -115,6 +119,9 @@ class ModelSpec(Record):
     init_scale: Annotated[float, Field(ge=0.01, le=2.0)] = 0.3
     dtype: Literal["float32", "float64"] = "float32"
     attention: Literal["eager", "sdpa"] = "eager"
+    tied: Annotated[
+        tuple[Annotated[tuple[Pattern, Pattern], Field(strict=False)], ...], Field(max_length=8, strict=False)
+    ] = ()
 
 
 class Prompt(Record):

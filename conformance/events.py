@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.case import Case
 from conformance.outcome import Outcome
+from conformance.tying import traits_of
 
 SETTINGS = ("rows: one", "rows: several", "rows: padded", "sampling: on", "dtype: float64", "attention: sdpa")
 STOPS = ("stop: length", "stop: eos first", "stop: eos middle", "stop: eos last", "stop: rows differ")
@@ -18,6 +19,7 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found = {"rows: one" if len(case.prompt.rows) == 1 else "rows: several"}
     found |= {"rows: padded"} if case.prompt.padded else set()
     found |= {"sampling: on"} if case.settings.do_sample else set()
+    found |= traits_of(case.model.tied, scenario.tied_groups) if case.model.tied else set()
     found |= {"images: in the prompt"} if case.prompt.images else set()
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
     found |= set() if case.plan is None else case.plan.events(case, scenario.config)

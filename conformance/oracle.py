@@ -33,8 +33,8 @@ class Oracle:
 
     @cached_property
     def model(self) -> Any:
-        """The oracle's own model."""
-        return self.scenario.model(self._dtype, self._noise)
+        """The oracle's own model; where weights are tied, one with copies of them."""
+        return self.scenario.model(self._dtype, self._noise, untied=bool(self.scenario.case.model.tied))
 
     def stepwise(self, length: int) -> bool:
         """Whether a sequence of this length needs one forward a step: at once would be another function."""

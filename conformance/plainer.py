@@ -31,6 +31,10 @@ def plainer_cases(case: Case) -> Iterator[Case]:
     for name in ("dtype", "attention", "init_scale", "weight_seed"):
         if getattr(case.model, name) != getattr(ModelSpec(), name):
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
+    tied = case.model.tied
+    for fewer in dict.fromkeys(((), *(tied[:n] + tied[n + 1 :] for n in range(len(tied))))):
+        if tied:
+            yield case.replace(model=case.model.replace(tied=fewer))
     for name in Settings.model_fields:
         if getattr(case.settings, name) != getattr(Settings(), name):
             # The places of end tokens go first: with them, removed ids would be looked up again.

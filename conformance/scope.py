@@ -13,6 +13,10 @@ from conformance.failures import Failure, same_failure
 from conformance.findings import Finding
 from conformance.signature import PLAINEST, Signature, kinds_of, traits
 from conformance.subjects import Subject
+from conformance.tying import elsewhere
+
+# Weights of one shape in the plainest model of a type: where a fault of tying is tried on it.
+ALIKE = {"llama": tuple(f"model.layers.{n}.mlp.{part}_proj.weight" for n in (0, 1) for part in ("gate", "up"))}
 
 
 def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
@@ -38,7 +42,9 @@ def on_plainest(case: Case, architecture: str) -> Case:
     sizes = Sizes()
     config = tiny_config(architecture, sizes)
     rows = tuple(tuple(token % sizes.vocabulary for token in row) for row in case.prompt.rows)
-    model = case.model.replace(architecture=architecture, config=config)
+    model = case.model.replace(
+        architecture=architecture, config=config, tied=elsewhere(case.model.tied, ALIKE.get(architecture, ()))
+    )
     plan = None if case.plan is None else case.plan.within(sizes.vocabulary)
     prompt = case.prompt.replace(rows=rows, images=case.prompt.images if takes_media(architecture) else 0)
     return case.replace(model=model, prompt=prompt, plan=plan)

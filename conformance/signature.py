@@ -84,6 +84,7 @@ def traits(case: Case) -> tuple[str, ...]:
     """The settings of a case that are not the plainest, by name."""
     found = [] if case.model.dtype == "float32" else ["dtype"]
     found += [] if case.model.attention == "eager" else ["attention kernel"]
+    found += ["tied weights"] if case.model.tied else []
     found += ["several rows"] if len(case.prompt.rows) > 1 else []
     found += ["images"] if case.prompt.images else []
     found += ["padding"] if case.prompt.padded else []

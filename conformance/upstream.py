@@ -5,6 +5,7 @@ Nothing else in the project asks for a version or tries one name after another.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import logging
 import os
@@ -160,3 +161,13 @@ def lacks(name: str) -> str | None:
 def forward_parameters(model_class: type) -> frozenset[str]:
     """The names that the forward of a model class takes."""
     return frozenset(inspect.signature(model_class.forward).parameters)  # type: ignore[attr-defined]
+
+
+def model_class(class_name: str) -> Any:
+    """The model class of this name."""
+    return getattr(importlib.import_module("transformers"), class_name)
+
+
+def no_progress_bars() -> None:
+    """Saving and loading draw none."""
+    importlib.import_module("transformers.utils.logging").disable_progress_bar()

@@ -61,7 +61,7 @@ def _short_enough(script: str) -> str | None:
 def body_name(finding: Finding) -> str | None:
     """The body in `scripts/` that shows the finding, or None where none does."""
     script, field = registry.get(finding.signature.check).script, finding.signature.field
-    if script not in pieces.names() or finding.case.prompt.images:
+    if script not in pieces.names() or finding.case.prompt.images or finding.case.model.tied:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import torch
 from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.generation.utils import GenerationMixin
+from transformers.modeling_utils import PreTrainedModel
 
 from conformance import upstream
 from conformance.reference import decode
@@ -95,4 +96,38 @@ def installed_draws_once_more() -> Iterator[None]:
         return output
 
     with patch.object(GenerationMixin, "_sample", sample):
+        yield
+
+
+@contextmanager
+def loading_forgets_a_tie() -> Iterator[None]:
+    """A model that is tied from a checkpoint leaves the last pair of its mapping apart."""
+    right = PreTrainedModel.tie_weights
+
+    def tie_weights(self, missing_keys=None, recompute_mapping=True):
+        if missing_keys is not None and self.all_tied_weights_keys:
+            kept = dict(list(self.all_tied_weights_keys.items())[:-1])
+            lost = set(self.all_tied_weights_keys) - set(kept)
+            self.all_tied_weights_keys = kept
+            missing_keys -= lost
+        return right(self, missing_keys, recompute_mapping)
+
+    with patch.object(PreTrainedModel, "tie_weights", tie_weights):
+        yield
+
+
+@contextmanager
+def wrong_ties_are_ignored() -> Iterator[None]:
+    """Patterns that cannot be resolved tie nothing, and nobody is told."""
+    right = PreTrainedModel.get_expanded_tied_weights_keys
+
+    def expanded(self, all_submodels=False):
+        try:
+            known = set(dict(self.named_parameters(remove_duplicate=False)))
+            found = right(self, all_submodels)
+            return {target: source for target, source in found.items() if {target, source} <= known}
+        except ValueError:
+            return {}
+
+    with patch.object(PreTrainedModel, "get_expanded_tied_weights_keys", expanded):
         yield

@@ -30,6 +30,7 @@ class Fault:
 CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
+TIED, WRONG = "tied-groups-stay-tied", "wrong-ties-are-refused"
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
 
 
@@ -75,4 +76,16 @@ FAULTS = (
     Fault(STREAM, _seen(("tokens", "streamed")), subjects.StreamsAnother),
     Fault(STREAM, _seen(("length", "stream end")), subjects.NeverEndsStream),
     Fault(STREAM, _seen(("crash", "crash")), subjects.CrashesWhenStreaming),
+    Fault(
+        TIED,
+        _seen(("untied", "saving and loading"), ("untied", "making"), ("length", "checkpoint")),
+        planted=planted.loading_forgets_a_tie,
+        also={WRONG: "the release itself accepts a second source"},
+    ),
+    Fault(
+        WRONG,
+        _seen(("silent", "target"), ("silent", "source"), ("silent", "two sources")),
+        planted=planted.wrong_ties_are_ignored,
+        also={TIED: "the release itself resolves pairs in one order only"},
+    ),
 )

@@ -1,0 +1,114 @@
+"""What patterns of tied weights mean, the models made with them, and the strategy that draws them."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conformance.architectures.shrink import tiny_config
+from conformance.architectures.sizes import Sizes
+from conformance.build import Scenario
+from conformance.case import Case, ModelSpec, Prompt, Settings
+from conformance.errors import BadInput, CaseRefused
+from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
+from conformance.tying import Group, WrongTies, elsewhere, resolve, untie
+from conformance.tying import shapes_of as shapes_in
+
+SHAPES = {f"h.{n}.{part}.weight": shape for n in range(4) for part, shape in (("up", (4, 2)), ("down", (2, 4)))}
+UP = [f"h.{n}.up.weight" for n in range(4)]
+
+
+def test_names_patterns_and_modules_mean_groups():
+    assert resolve([(UP[1], UP[0])], SHAPES) == (Group(UP[0], (UP[1],)),)
+    assert resolve([(r"h\.(?!0\.)\d+\.up", UP[0])], SHAPES) == (Group(UP[0], tuple(UP[1:])),)
+    assert resolve([(r"h\.1\.", r"h\.0\.")], SHAPES) == (
+        Group("h.0.down.weight", ("h.1.down.weight",)),
+        Group(UP[0], (UP[1],)),
+    )
+    assert resolve([(r"h\.\d\.up", UP[0])], SHAPES) == (Group(UP[0], tuple(UP[1:])),)  # its own source among them
+    assert resolve([(r"h\.[23]\.up", r"h\.[01]\.up")], SHAPES) == (Group(UP[0], (UP[2],)), Group(UP[1], (UP[3],)))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_order_of_the_pairs_is_of_no_consequence(order):
+    pairs = [(UP[1], UP[0]), (UP[2], UP[1]), (r"h\.[23]\.up\.weight", UP[0])]
+    assert resolve([pairs[n] for n in order], SHAPES) == (Group(UP[0], tuple(UP[1:])),)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("h.9.up", UP[0])], r"the target pattern 'h.9.up' matches no weight"),
+        ([(UP[1], "h.9.up")], r"the source pattern 'h.9.up' matches no weight"),
+        ([(r"h\.[123]\.up", r"h\.[01]\.down")], "2 sources cannot be dealt out evenly to 3 targets"),
+        ([(UP[1], "h.0.down.weight")], r"h.1.up.weight and h.0.down.weight are of shape \[4, 2\] and \[2, 4\]"),
+        ([(UP[1], UP[0]), (UP[1], UP[2])], "h.1.up.weight would have two sources, h.0.up.weight and h.2.up.weight"),
+        ([("h.(", UP[0])], r"'h.\(' is no regular expression"),
+    ],
+)
+def test_patterns_that_tie_nothing_or_too_much_are_refused(pairs, message):
+    with pytest.raises(WrongTies, match=message):
+        resolve(pairs, SHAPES)
+
+
+def scenario_with(tied, name="llama"):
+    model = ModelSpec(architecture=name, config=tiny_config(name, Sizes(layers=3)), tied=tied)
+    return Scenario(Case(model=model, prompt=Prompt(rows=((3, 4),)), settings=Settings(max_new_tokens=2)))
+
+
+def test_a_tied_model_shares_and_its_untied_copy_does_not():
+    scenario = scenario_with(((r"model\.layers\.1\.", r"model\.layers\.0\."),))
+    tied, copied = scenario.model(), scenario.model(untied=True)
+    mlp = [layer.mlp.up_proj.weight for layer in tied.model.layers]
+    apart = [layer.mlp.up_proj.weight for layer in copied.model.layers]
+    assert mlp[0] is mlp[1]
+    assert mlp[0] is not mlp[2]
+    assert apart[0] is not apart[1]
+    assert torch.equal(apart[0], apart[1])
+    assert len({p.data_ptr() for p in untie(tied).parameters()}) == len(list(tied.parameters()))
+
+
+def test_a_case_with_wrong_patterns_is_refused_with_the_pattern():
+    with pytest.raises(CaseRefused, match="matches no weight of the model"):
+        _ = scenario_with((("model.layers.7", "model.layers.0"),)).pristine
+
+
+def test_ties_move_to_another_model_where_they_are_names():
+    names = ("a.weight", "b.weight", "c.weight")
+    assert elsewhere(((r"h\.1\.w", "h.0.w"), ("h.2.w", r"h\.1\.w")), names) == (
+        (r"a\.weight", "b.weight"),
+        ("c.weight", r"a\.weight"),
+    )
+    assert elsewhere(((r"h\.\d\.w", "h.0.w"),), names) == ()
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2"])
+@settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_drawn_ties_fit_the_model(name, data):
+    config = tiny_config(name, Sizes(layers=data.draw(st.integers(1, 4))))
+    pairs = data.draw(tied_weights(architecture=name, config=config))
+    assert resolve(pairs, shapes_of(name, config))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_can_be_asked_for(kind):
+    name = "bart:seq2seq" if kind == "encoder-decoder" else "llama"
+    config = tiny_config(name, Sizes(layers=4))
+    assert fits(kind, shapes_of(name, config))
+    assert tied_weights(architecture=name, config=config, kinds=[kind]).example()
+
+
+def test_impossible_ties_are_refused_loudly():
+    config = tiny_config("llama")
+    with pytest.raises(BadInput, match=r"no weights for encoder-decoder"):
+        tied_weights(architecture="llama", config=config, kinds=["encoder-decoder"])
+    with pytest.raises(BadInput, match="unknown kind of tie 'blocks'; did you mean block"):
+        tied_weights(architecture="llama", config=config, kinds=["blocks"])
+
+
+def test_shapes_name_every_weight_by_each_of_its_names():
+    scenario = scenario_with((("lm_head.weight", "model.embed_tokens.weight"),))
+    assert {"lm_head.weight", "model.embed_tokens.weight"} <= shapes_in(scenario.pristine).keys()
