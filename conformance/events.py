@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.architectures.cells import kinds
 from conformance.case import Case
 from conformance.outcome import Outcome
 from conformance.tying import traits_of
@@ -12,6 +13,8 @@ from conformance.tying import traits_of
 SETTINGS = ("rows: one", "rows: several", "rows: padded", "sampling: on", "dtype: float64", "attention: sdpa")
 STOPS = ("stop: length", "stop: eos first", "stop: eos middle", "stop: eos last", "stop: rows differ")
 WINDOWS = ("window: none", "window: above the prompt", "window: at the prompt", "window: below the prompt")
+
+KIND = "kind: "  # of layers in the cache: with the architecture, the unit of coverage
 
 
 def of_case(case: Case, scenario: Any) -> set[str]:
@@ -21,6 +24,7 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found |= {"sampling: on"} if case.settings.do_sample else set()
     found |= traits_of(case.model.tied, scenario.tied_groups) if case.model.tied else set()
     found |= {"images: in the prompt"} if case.prompt.images else set()
+    found |= {f"{KIND}{kind}" for kind in kinds(scenario.config)}
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
     found |= set() if case.plan is None else case.plan.events(case, scenario.config)
     return found | {_window(scenario.rows, scenario.config)}

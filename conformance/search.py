@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,7 @@ from hypothesis.errors import Flaky
 from conformance import interruption
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
+from conformance.events import KIND
 from conformance.failures import Failure, same_failure
 from conformance.findings import Finding, Findings, size_of
 from conformance.isolation import judge_where_it_belongs
@@ -52,6 +54,7 @@ class ItemResult:
     seconds: float = 0.0
     model_seconds: float = 0.0
     events: set[str] = field(default_factory=set)
+    kinds: Counter[str] = field(default_factory=Counter)
 
 
 class Search:
@@ -133,6 +136,7 @@ class Search:
         self.recorder.case(self.item.id, judgement, counted, source)
         self.result.cases += counted
         self.result.events |= judgement.events
+        self.result.kinds.update(event for event in judgement.events if counted and event.startswith(KIND))
         for name, verdict in judgement.verdicts.items():
             if counted:
                 self.result.verdicts[verdict.status] = self.result.verdicts.get(verdict.status, 0) + 1

@@ -152,7 +152,9 @@ def untie(model: Any) -> Any:
             if parameter is None:
                 continue
             if id(parameter) in seen:
-                module._parameters[name] = parameter = torch.nn.Parameter(parameter.detach().clone(), False)
+                module._parameters[name] = parameter = torch.nn.Parameter(
+                    parameter.detach().clone(), parameter.requires_grad
+                )
             seen.add(id(parameter))
         for name, buffer in module._buffers.items():
             if buffer is not None:

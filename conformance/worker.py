@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from conformance import interruption, registry, upstream
 from conformance.architectures.capabilities import capabilities
+from conformance.architectures.cells import ENOUGH, reachable
+from conformance.events import KIND
 from conformance.findings import Finding, Findings
 from conformance.options import Options
 from conformance.planning import Item
@@ -40,6 +43,7 @@ class Worker:
         gc.freeze()
         self.closed = False
         self.reached: dict[str, set[str]] = {}
+        self.cells: dict[str, Counter[str]] = {}
 
     def run(self, item: Item, record_property: Callable[[str, object], None]) -> None:
         """Search one item; fails the test with a message for each of its findings."""
@@ -65,6 +69,7 @@ class Worker:
             self.recorder.line("broke", item=item.id, error=f"{type(error).__name__}: {error}"[:1000])
             raise
         self.reached.setdefault(item.family, set()).update(result.events)
+        self.cells.setdefault(item.architecture, Counter()).update(result.kinds)
         self._record(item, result, record_property)
         for finding in result.new:
             write_finding(self.folder, finding)
@@ -72,16 +77,20 @@ class Worker:
             pytest.fail(self._message(result), pytrace=False)
 
     def _not_reached(self, item: Item) -> frozenset[str]:
-        """What later rounds lean towards: the events that this process has not met. None in the first round,
-        which is the only one of the reproducible mode.
+        """What later rounds lean towards: the events that this process has not met, and the type's cache kinds of
+        which it has met too few. None in the first round, which is the only one of the reproducible mode.
         """
         if item.round == 1:
             return frozenset()
-        return frozenset(registry.families()[item.family].reachable) - self.reached.get(item.family, set())
+        met = self.cells.get(item.architecture, Counter())
+        kinds = {f"{KIND}{kind}" for kind in reachable(item.architecture)}
+        few = {kind for kind in kinds if met[kind] < ENOUGH}
+        return few | frozenset(registry.families()[item.family].reachable) - self.reached.get(item.family, set())
 
     def _record(self, item: Item, result: ItemResult, record_property: Callable[[str, object], None]) -> None:
         facts = {"seconds": round(result.seconds, 4), "model_seconds": round(result.model_seconds, 4)}
-        self.recorder.item(item.id, outcome="ran", cases=result.cases, findings=result.findings, **facts)
+        cells = {"architecture": item.architecture, "kinds": sorted(reachable(item.architecture))}
+        self.recorder.item(item.id, outcome="ran", cases=result.cases, findings=result.findings, **facts, **cells)
         record_property(
             "conformance", {"cases": result.cases, "verdicts": result.verdicts, "findings": result.findings}
         )

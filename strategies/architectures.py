@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.architectures.cells import reachable
 from conformance.architectures.overrides import Json
-from conformance.architectures.shrink import kind_count, tiny_config
+from conformance.architectures.shrink import kind_count, tiny_config, tiny_config_of
 from conformance.architectures.sizes import MAX_LAYERS, PLAINEST, RANGES, SWITCHES, Range, Sizes
-from conformance.architectures.used import numbers_used
+from conformance.architectures.used import numbers_used, numbers_used_by
 from conformance.errors import BadInput, unknown
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 Bounds = tuple[int, int]
 Choice = int | Bounds | SearchStrategy[int]
@@ -50,16 +56,59 @@ def sizes(
     return st.builds(Sizes, **fields)
 
 
+def sizes_with(name: str, kind: str, **numbers: Choice) -> SearchStrategy[Sizes]:
+    """`Sizes` that give an architecture a cache with layers of one kind; the other numbers vary as in `sizes`.
+
+    Raises `BadInput` for a kind that the architecture does not reach.
+    """
+    choices = reachable(name).get(kind)
+    if choices is None:
+        raise unknown(f"cache kind of {name}", kind, reachable(name))
+    fixed = st.sampled_from(choices)
+    return st.builds(_moved, sizes(name, switches=False, **numbers), fixed)
+
+
+def _moved(drawn: Sizes, chosen: Sizes) -> Sizes:
+    switches = {switch: getattr(chosen, switch) for switch in SWITCHES}
+    return replace(drawn, layer_plan=chosen.layer_plan, **switches)
+
+
 def configs(
-    name: str,
+    name: str | type[PreTrainedConfig],
     *,
     layer_plans: Sequence[int] | SearchStrategy[tuple[int, ...]] | None = None,
     switches: bool = True,
     **numbers: Choice,
 ) -> SearchStrategy[dict[str, Json]]:
-    """Settings for `make_config`: dotted attribute → plain value. Takes what `sizes` takes."""
+    """Settings for `make_config`: dotted attribute → plain value. Takes what `sizes` takes.
+
+    Also for a config class of one's own, by the generic rules alone: the settings then are for its constructor, by
+    `conformance.architectures.apply.build`, and a number that the class has no use for is refused like any other.
+    Raises `NotBuildable`, naming the attribute, where no tiny config of the class can be made.
+    """
+    if isinstance(name, type):
+        return _configs_of(name, layer_plans, numbers)
     drawn = sizes(name, layer_plans=layer_plans, switches=switches, **numbers)
     return drawn.map(lambda chosen: tiny_config(name, chosen))
+
+
+def _configs_of(
+    config_class: type[PreTrainedConfig],
+    layer_plans: Sequence[int] | SearchStrategy[tuple[int, ...]] | None,
+    numbers: Mapping[str, Choice],
+) -> SearchStrategy[dict[str, Json]]:
+    tiny_config_of(config_class)  # what stops the class is said at once, and not by a draw
+    if layer_plans is not None:
+        raise BadInput(f"layer plans are for the types of the release, not for {config_class.__name__}")
+    used = numbers_used_by(config_class)
+    for number in numbers:
+        if number not in RANGES:
+            raise unknown("number", number, RANGES)
+        if number not in used:
+            raise BadInput(f"{config_class.__name__} has no use for {number}; it uses {', '.join(used)}")
+    fields = {number: _choice(number, numbers.get(number)) for number in used if number in RANGES}
+    fields |= {switch: st.booleans() for switch in SWITCHES if switch in used}  # type: ignore[misc]
+    return st.builds(Sizes, **fields).map(lambda chosen: tiny_config_of(config_class, chosen))
 
 
 def _choice(number: str, choice: Choice | None) -> SearchStrategy[int]:

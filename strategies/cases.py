@@ -4,41 +4,73 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Literal
 
 from hypothesis import strategies as st
 
 from conformance.architectures.capabilities import capabilities
+from conformance.architectures.cells import reachable
 from conformance.architectures.media import reserved_tokens
+from conformance.architectures.scales import scales_of
+from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
+from conformance.errors import BadInput, NotBuildable
 from conformance.strategies import families
-from conformance.strategies.architectures import configs
+from conformance.strategies.architectures import configs, sizes_with
 from conformance.strategies.prompts import prompts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
+from conformance.strategies.tying import tied_weights
 
-SCALES = (0.3, 0.2, 0.4, 0.15, 0.5, 0.1, 0.6)
+KIND = "kind: "  # how an event names a cache kind
 WINDOW_NAMES = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
 
 
 @st.composite
-def models(draw: st.DrawFn, architecture: str) -> ModelSpec:
-    """A tiny model of one type: its config, weight seed and scale, dtype and attention kernel.
+def models(
+    draw: st.DrawFn,
+    architecture: str | st.SearchStrategy[str],
+    *,
+    towards: Collection[str] = (),
+    tied: bool | None = None,
+    init_scales: Sequence[float] | None = None,
+) -> ModelSpec:
+    """A tiny model of one type: its config, weight seed and scale, dtype, attention kernel and tied weights.
 
-    Shrinks to the smallest valid config, float32, eager. Only what the type supports is drawn.
+    `towards` holds cache kinds as events (`kind: sliding`): half of the draws then have one of those that the type
+    reaches. `tied` ties weights always or never; left open, once in sixteen draws. `init_scales` replaces the type's
+    own. Shrinks to the smallest valid config, float32, eager, nothing tied. Only what the type supports is drawn.
+    Raises NotBuildable for a type that the installed release cannot make, BadInput for no scales.
     """
-    can = capabilities(architecture)
+    name = draw(architecture) if isinstance(architecture, st.SearchStrategy) else architecture
+    can = capabilities(name)
+    if not can.buildable:
+        raise NotBuildable(f"{name} cannot be built: {can.reason}")
+    if init_scales is not None and not init_scales:
+        raise BadInput("init_scales=() leaves nothing to draw")
     kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
+    config = draw(_configs_towards(name, towards))
+    ties = tied if tied is not None else draw(rarely(True, False, one_in=16))
     return ModelSpec(
-        architecture=architecture,
-        config=draw(configs(architecture)),
+        architecture=name,
+        config=config,
         weight_seed=draw(st.integers(0, 2**32 - 1)),
-        init_scale=draw(st.sampled_from(SCALES)),
+        init_scale=draw(st.sampled_from(tuple(init_scales or scales_of(name)))),
         dtype=draw(rarely("float64", "float32", one_in=8)) if can.float64 else "float32",
         attention=draw(st.sampled_from(kernels)),
+        tied=draw(tied_weights(architecture=name, config=config)) if ties else (),
     )
+
+
+@st.composite
+def _configs_towards(draw: st.DrawFn, name: str, towards: Collection[str]) -> Mapping[str, Any]:
+    """Settings of a type; half of them with a cache kind that is wanted, where it has one."""
+    wanted = sorted(kind for kind in reachable(name) if f"{KIND}{kind}" in towards)
+    if wanted and draw(st.booleans()):
+        return tiny_config(name, draw(sizes_with(name, draw(st.sampled_from(wanted)))))
+    return draw(configs(name))
 
 
 def value_of(config: Mapping[str, Any], name: str, default: int) -> int:
@@ -65,7 +97,7 @@ def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> s
 @st.composite
 def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case with a model, a prompt and settings as every family draws them, and the plan of this one."""
-    model = draw(models(architecture))
+    model = draw(models(architecture, towards=towards))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))

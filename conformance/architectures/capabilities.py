@@ -63,7 +63,8 @@ def facts(name: str) -> Mapping[str, Json]:
 
     `stepwise_oracle`, `stepwise_oracle_padded`: see `stepwise_reason`. `selects`: the attribute that limits how many
     keys are kept. `noisy`: equal computations differ by more than the general bound. `cache_kinds`: kinds to replace.
-    `no_position_ids`: explicit positions do not work although the forward has a parameter for them.
+    `no_position_ids`: explicit positions do not work although the forward has a parameter for them. `no_window`: a
+    window in its config has no effect.
     """
     return override(name).facts
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from conformance.architectures import catalogue, layers
 from conformance.architectures.apply import build, knows
 from conformance.architectures.defaults import Level, config_class_of, default_config, levels, make_default, one_line
-from conformance.architectures.overrides import Change, Json, Override, override
+from conformance.architectures.hidden import known, window_change
+from conformance.architectures.overrides import Change, Json, Override
 from conformance.architectures.roles import SWITCHED_OFF, evaluate, formula_of, special_token
 from conformance.architectures.sizes import PLAINEST, SWITCHES, Sizes
 from conformance.errors import BadInput, NotBuildable
@@ -29,10 +30,10 @@ def tiny_config(name: str, sizes: Sizes = PLAINEST) -> Settings:
 
     Raises `UnknownArchitecture`, and `NotBuildable` when the type has no default config to start from.
     """
-    known = override(name)
-    default, change = default_config(name), _active(known, sizes)
+    by_hand = known(name)
+    default, change = default_config(name), _active(by_hand, sizes)
     settings = _shrunk(default, sizes, change)
-    for attribute in _by_hand(name) - set(known.arguments):
+    for attribute in _by_hand(name) - set(by_hand.arguments):
         # Older releases lack some of what the overrides set, and have no need of it.
         if attribute in settings and not _knows(name, attribute):
             del settings[attribute]
@@ -48,7 +49,10 @@ def tiny_config_of(config_class: type[PreTrainedConfig], sizes: Sizes = PLAINEST
 
     Raises `NotBuildable` that names the attribute without whose tiny value the class can be made.
     """
-    settings = _shrunk(make_default(config_class), sizes, Change())
+    default = make_default(config_class)
+    window = window_change(default)
+    switches = {} if window is None else {"window_on": window}
+    settings = _shrunk(default, sizes, _active(Override(switches=switches), sizes))
     try:
         build(config_class, settings)
     except Exception as error:  # whatever a class of the user raises
@@ -63,20 +67,19 @@ def make_config(name: str, settings: Mapping[str, Json], attention: str = "eager
     Raises `BadInput` for an attribute that the config does not have or a size that is not tiny, `NotBuildable` with
     the release's own reason when it refuses the settings.
     """
-    return build(config_class_of(name), settings, attention, override(name).arguments, default_config(name))
+    return build(config_class_of(name), settings, attention, known(name).arguments, default_config(name))
 
 
 def kind_count(name: str, sizes: Sizes = PLAINEST) -> int:
     """How many distinct kinds of layer a type has to choose from (1 when its config lists none)."""
-    change = _active(override(name), sizes)
+    change = _active(known(name), sizes)
     tables = [found for level in levels(default_config(name)) if (found := _kinds(level, change)) is not None]
     return max((len(found.rows) for found in tables), default=1)
 
 
 @cache
 def _by_hand(name: str) -> frozenset[str]:
-    known = override(name)
-    changes = (known.always, *known.switches.values())
+    changes = (known(name).always, *known(name).switches.values())
     return frozenset(attribute for c in changes for attribute in (*c.set, *c.formulas, *c.layers))
 
 
@@ -85,11 +88,11 @@ def _knows(name: str, attribute: str) -> bool:
     return knows(default_config(name), attribute)
 
 
-def _active(known: Override, sizes: Sizes) -> Change:
+def _active(by_hand: Override, sizes: Sizes) -> Change:
     """The changes that always apply and those of the switches that are on; the later one wins."""
-    change = known.always
-    for switch in (s for s in SWITCHES if getattr(sizes, s) and s in known.switches):
-        more = known.switches[switch]
+    change = by_hand.always
+    for switch in (s for s in SWITCHES if getattr(sizes, s) and s in by_hand.switches):
+        more = by_hand.switches[switch]
         change = Change(
             set={**change.set, **more.set},
             formulas={**change.formulas, **more.formulas},

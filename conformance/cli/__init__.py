@@ -20,7 +20,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point: bad input is one line and exit code 2, a harness that breaks exit code 3."""
-    from conformance.cli import doctor, explain, listing, replay, run  # noqa: F401  (each registers its command)
+    from conformance.cli import doctor, explain, listing, replay, report, run  # noqa: F401  (each registers its command)
 
     try:
         app()

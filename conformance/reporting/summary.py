@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance import registry, upstream
+from conformance.architectures.cells import ENOUGH
+from conformance.events import KIND
 from conformance.findings import Finding, Findings, write_atomically
 from conformance.options import Options
 from conformance.records import count_verdicts, figures, orphans, read
@@ -41,6 +43,7 @@ def summarise(options: Options, *, seconds: float, interrupted: bool = False) ->
         "reasons": _reasons(cases),
         "items": _items(items, broken),
         "events": _events(cases),
+        "cells": cells(items, cases),
         "not_reached": not_reached(options, cases),
         "below_floor": below_floor(options, cases),
         "figures": figures(records),
@@ -113,6 +116,20 @@ def _reasons(cases: list[Json]) -> dict[str, dict[str, int]]:
 def _events(cases: list[Json]) -> dict[str, int]:
     counts = Counter(f"{case['family']}: {event}" for case in cases for event in case["events"])
     return dict(sorted(counts.items()))
+
+
+def cells(items: list[Json], cases: list[Json]) -> Json:
+    """How far architecture × cache kind was covered, over all families: the cells that the items' types reach."""
+    known = {(r["architecture"], kind) for r in items for kind in r.get("kinds", ())}
+    met = Counter((c["architecture"], e.removeprefix(KIND)) for c in cases for e in c["events"] if e.startswith(KIND))
+    few = sorted(cell for cell in known if met[cell] < ENOUGH)
+    return {
+        "reachable": len(known),
+        "reached": sum(met[cell] > 0 for cell in known),
+        "reached_often": len(known) - len(few),
+        "often": ENOUGH,
+        "fewer": {f"{architecture} × {kind}": met[architecture, kind] for architecture, kind in few},
+    }
 
 
 def not_reached(options: Options, cases: list[Json]) -> list[str]:

@@ -25,7 +25,7 @@ LEADS_TO = {
 @st.composite
 def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A model with tied weights, a short prompt, and a wrong pair once in four draws; shrinks to two names tied."""
-    model = draw(models(architecture))
+    model = draw(models(architecture, towards=towards, tied=False))
     wanted = [kind for event, kinds in LEADS_TO.items() if event in towards for kind in kinds]
     shapes = shapes_of(architecture, model.config)
     kinds = [kind for kind in wanted if fits(kind, shapes)] or [kind for kind in KINDS if fits(kind, shapes)]
