@@ -1,0 +1,115 @@
+"""The plan of the `special_tokens` family: the ids, in every form in which a caller may give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from conformance.case import MAX_CONFIG_NUMBER, Case, Plan, Record
+
+Whole = Annotated[int, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+Number = bool | Whole | Annotated[float, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+
+
+class Id(Record):
+    """One special token as a caller gives it.
+
+    `number` and `scalar` (a tensor without a dimension) hold the first of `values`; dtype and device are a tensor's.
+    """
+
+    form: Literal["none", "number", "list", "tuple", "scalar", "tensor"] = "none"
+    values: Annotated[tuple[Number, ...], Field(max_length=5, strict=False)] = ()
+    dtype: Literal["int64", "int32", "int16", "int8", "uint8", "float32"] = "int64"
+    device: Literal["cpu", "meta"] = "cpu"
+
+    @property
+    def numbers(self) -> tuple[bool | int | float, ...]:
+        """The ids that are given, by value."""
+        if self.form == "none":
+            return ()
+        return self.values[:1] if self.form in ("number", "scalar") else self.values
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any id."""
+        return bool(self.numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor that it becomes."""
+        return () if self.form in ("number", "scalar") else (len(self.values),)
+
+    @property
+    def on_meta(self) -> bool:
+        """Whether it is a tensor without values."""
+        return self.form in ("scalar", "tensor") and self.device == "meta" and self.given
+
+    @property
+    def fractional(self) -> bool:
+        """Whether some number is no whole one."""
+        return any(number != int(number) for number in self.numbers)
+
+    def value(self) -> Any:
+        """What the caller passes."""
+        import torch
+
+        if not self.given and self.form in ("none", "number", "scalar"):
+            return None
+        if self.form in ("list", "tuple"):
+            return list(self.values) if self.form == "list" else self.values
+        if self.form == "number":
+            return self.values[0]
+        numbers = self.values[0] if self.form == "scalar" else list(self.values)
+        return torch.tensor(numbers, dtype=getattr(torch, self.dtype)).to(self.device)
+
+    def of(self, values: Sequence[int]) -> Id:
+        """The same form with other numbers; for none of them, no id."""
+        return self.replace(values=tuple(values)[:5], device="cpu") if values and self.given else Id()
+
+
+class SpecialTokensPlan(Plan, family="special_tokens"):
+    """Four ids, and how they are asked for.
+
+    explicit_device: whether the device is named, or left to be that of the model; has_mask: whether the preparation is
+    told that there is an attention mask (None: it is not told); batch_size: of how many rows it is told; mode: what
+    decodes with the ids; draft: tokens drafted at a time; threads: how many use one config together; misplaced: which
+    parameters are on `meta`, by number, none for all of them.
+    """
+
+    bos: Id = Id()
+    eos: Id = Id()
+    pad: Id = Id()
+    decoder_start: Id = Id()
+    explicit_device: bool = True
+    has_mask: bool | None = True
+    batch_size: Annotated[int, Field(ge=1, le=8)] | None = 1
+    mode: Literal["greedy", "beams", "lookup", "assisted"] = "greedy"
+    draft: Annotated[int, Field(ge=1, le=6)] = 2
+    threads: Annotated[int, Field(ge=1, le=4)] = 1
+    misplaced: Annotated[tuple[Annotated[int, Field(ge=0, le=999)], ...], Field(max_length=3, strict=False)] = (0,)
+
+    @property
+    def ids(self) -> dict[str, Id]:
+        """The four of them by name."""
+        return {"bos": self.bos, "eos": self.eos, "pad": self.pad, "decoder_start": self.decoder_start}
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """Forms, odd values, devices and the way of decoding."""
+        found = {f"{name} as {one.form}" for name, one in self.ids.items()} | {f"mode: {self.mode}"}
+        numbers = [number for one in self.ids.values() for number in one.numbers]
+        vocabulary = int(config.get_text_config(decoder=True).vocab_size)
+        odd = {
+            "ids: on meta": any(one.on_meta for one in self.ids.values()),
+            "ids: empty": any(one.form in ("list", "tuple", "tensor") and not one.given for one in self.ids.values()),
+            "ids: negative": any(number < 0 for number in numbers),
+            "ids: beyond the vocabulary": any(number >= vocabulary for number in numbers),
+            "ids: fraction": any(one.fractional for one in self.ids.values()),
+            "ids: bool": any(isinstance(number, bool) for number in numbers),
+            "ids: duplicate": len(set(self.eos.numbers)) < len(self.eos.numbers),
+            "pad: taken from eos": self.eos.given and not self.pad.given,
+            "device: the model's": not self.explicit_device,
+            "threads: several": self.threads > 1,
+        }
+        return found | {name for name, holds in odd.items() if holds}
