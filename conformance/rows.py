@@ -19,17 +19,19 @@ def compare_lengths(runs: Runs, outcome: Outcome, rows: Sequence[int] | None = N
     """
     if not outcome.steps:
         return Comparison()
-    filler, ends = runs.case.settings.filler, []
-    for index, row in enumerate(_row_of_each(runs, rows)):
-        tokens, where = outcome.tokens(index), f"row {row}"
-        ending, kept = runs.scenario.ending(row, tokens), runs.kept(row, tokens)
+    tokens = {index: (row, outcome.tokens(index)) for index, row in enumerate(_row_of_each(runs, rows))}
+    ends = {index: runs.scenario.ending(row, its) for index, (row, its) in tokens.items()}
+    for index, ending in ends.items():
         if ending is None:
-            return Comparison.of(Difference("length", "sequences", _until(runs), f"{len(tokens)} tokens", where))
-        ends.append(ending.step + 1)
-        if any(token != filler for token in tokens[len(kept) :]):
-            return Comparison.of(Difference("tokens", "padding", f"only {filler}", str(tokens), where))
-    if outcome.steps != max(ends):
-        return Comparison.of(Difference("length", "sequences", f"{max(ends)} new tokens", f"{outcome.steps}"))
+            row, its = tokens[index]
+            return Comparison.of(Difference("length", "sequences", _until(runs), f"{len(its)} tokens", f"row {row}"))
+    last = max(ending.step + 1 for ending in ends.values() if ending is not None)
+    if outcome.steps != last:
+        return Comparison.of(Difference("length", "sequences", f"{last} new tokens", f"{outcome.steps}"))
+    filler = runs.case.settings.filler
+    for row, its in tokens.values():
+        if any(token != filler for token in its[len(runs.kept(row, its)) :]):
+            return Comparison.of(Difference("tokens", "padding", f"only {filler}", str(its), f"row {row}"))
     return Comparison()
 
 

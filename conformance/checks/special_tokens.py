@@ -154,8 +154,10 @@ def meta_ids_are_refused_clearly(runs: Runs) -> Comparison:
         wanted = f"an error of its own that names {names[0]}"
         if got.crash is None:
             return Comparison.of(Difference("missing", "refusal", wanted, "no error", f"device {device}"))
-        if not any(name in got.crash.message for name in names) or hasattr(builtins, got.crash.type):
-            return Comparison.of(Difference("changed", "refusal", wanted, str(got.crash), f"device {device}"))
+        clear = any(name in got.crash.message for name in names)
+        if not clear or hasattr(builtins, got.crash.type):
+            said = "type of the refusal" if clear else "message of the refusal"
+            return Comparison.of(Difference("changed", said, wanted, str(got.crash), f"device {device}"))
     return Comparison()
 
 

@@ -69,6 +69,19 @@ class Id(Record):
         return self.replace(values=tuple(values)[:5], device="cpu") if values and self.given else Id()
 
 
+FORMS = ("none", "number", "list", "tuple", "scalar", "tensor")
+TOKENS, MODES = ("bos", "eos", "pad", "decoder_start"), ("greedy", "beams", "lookup", "assisted")
+ODD = ("on meta", "empty", "negative", "beyond the vocabulary", "fraction", "bool", "duplicate")
+EVENTS = (
+    *(f"{name} as {form}" for name in TOKENS for form in FORMS),
+    *(f"mode: {mode}" for mode in MODES),
+    *(f"ids: {kind}" for kind in ODD),
+    "pad: taken from eos",
+    "device: the model's",
+    "threads: several",
+)
+
+
 class SpecialTokensPlan(Plan, family="special_tokens"):
     """Four ids, and how they are asked for.
 

@@ -51,10 +51,13 @@ _devices: st.SearchStrategy[Literal["cpu", "meta"]] = st.sampled_from(("cpu", "m
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> SpecialTokensPlan:
-    """Four ids and how they are used; in one case of six some tensors among them are on `meta`."""
-    one = ids(vocabulary=vocabulary_of(model), meta=draw(rarely(True, False, one_in=6)))
+    """Four ids and how they are used; in one case of five some tensors among them are on `meta`."""
+    one = ids(vocabulary=vocabulary_of(model), meta=draw(rarely(True, False, one_in=5)))
     eos, pad = draw(one), draw(one)
-    if draw(rarely(True, False, one_in=5)) and eos.given and not eos.on_meta:
+    instead = draw(st.sampled_from(("as drawn",) * 4 + ("equal to an eos", "zero")))
+    if instead == "zero":
+        pad = Id(form=draw(st.sampled_from(("number", "scalar"))), values=(0,))
+    if instead == "equal to an eos" and eos.given and not eos.on_meta:
         pad = eos.replace(form="number", values=eos.values[-1:], dtype="int64")
     return SpecialTokensPlan(
         eos=eos,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 
 from conformance import upstream
 from conformance.reference.misplaced import MisplacedParameterError, misplaced
-from conformance.reference.special_tokens import MetaSafeTensorError, used_by
+from conformance.reference.special_tokens import MetaSafeTensorError
 from conformance.subjects.reference import Reference
 
 
@@ -39,7 +41,9 @@ class ZeroIsUnset(Reference):
 
     def special_tokens(self, model, generation_config, **asked):
         made = super().special_tokens(model, generation_config, **asked)
-        unset = made["pad"] is not None and not made["pad"].is_meta and not made["pad"].any() and made["eos"] is not None
+        unset = (
+            made["pad"] is not None and not made["pad"].is_meta and not made["pad"].any() and made["eos"] is not None
+        )
         return {**made, "pad": made["eos"][0]} if unset else made
 
 
@@ -84,7 +88,9 @@ class MovesMetaTensors(Reference):
         except MetaSafeTensorError:
             names = ("bos", "eos", "pad", "decoder_start")
             given = {name: getattr(generation_config, f"{name}_token_id") for name in names}
-            return {name: value.to("meta") if isinstance(value, torch.Tensor) else None for name, value in given.items()}
+            return {
+                name: value.to("meta") if isinstance(value, torch.Tensor) else None for name, value in given.items()
+            }
 
 
 class PlainRuntimeError(Reference):
@@ -132,9 +138,10 @@ class FirstEndOnly(Reference):
 
     def generate(self, model, call):
         eos = call.generation_config.eos_token_id
-        if not isinstance(eos, torch.Tensor | tuple) or call.mechanism != "special_tokens" or len(torch.as_tensor(eos).shape) == 0:
+        several = isinstance(eos, tuple) or (isinstance(eos, torch.Tensor) and eos.ndim == 1)
+        if call.mechanism != "special_tokens" or not several:
             return super().generate(model, call)
-        config = upstream.copied(call.generation_config)
+        config = copy.deepcopy(call.generation_config)
         config.eos_token_id = [int(eos[0])] if len(eos) else None
         return super().generate(model, call.replace(generation_config=config))
 
@@ -157,19 +164,9 @@ class DraftsAnywhere(Reference):
     name = "drafts-anywhere"
 
     def generate(self, model, call):
-        if call.extras:
+        if call.extras and call.mechanism == "special_tokens":
             int(torch.zeros(1).sum())
         return super().generate(model, call)
-
-
-class TriesAnyway(Reference):
-    """Decodes with parameters that have no values."""
-
-    name = "tries-anyway"
-
-    def generate(self, model, call):
-        with used_by(model):
-            return model.generate(**call.arguments())
 
 
 class RefusesLate(Reference):
@@ -180,8 +177,6 @@ class RefusesLate(Reference):
     def generate(self, model, call):
         found = [name for name, _ in misplaced(model)]
         if found:
-            next(module for module in model.modules() if not list(module.children()) and not list(module.parameters()))(
-                torch.zeros(1)
-            )
+            next(module for name, module in model.named_modules() if name.endswith("act_fn"))(torch.zeros(1))
             raise MisplacedParameterError(found[0], (1,), 0)
         return super().generate(model, call)
