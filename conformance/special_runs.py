@@ -12,14 +12,11 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
-from conformance.case import MAX_CONFIG_NUMBER
 from conformance.outcome import Crash
 from conformance.plans.special_tokens import Id
 from conformance.runs import Runs
 from conformance.simulation.meta_reads import MetaReads
 from conformance.snapshots import changes, snapshot
-
-NEVER = MAX_CONFIG_NUMBER - 1  # an end token that no tiny model says
 
 
 @dataclass
@@ -72,23 +69,9 @@ def with_ids(generation_config: Any, ids: dict[str, Id]) -> Any:
 
 
 def spoken_ids(runs: Runs) -> dict[str, Id]:
-    """The ids to decode with: the plan's forms, with the case's end tokens where it has some.
-
-    pad is a number or a tensor without dimension, in the vocabulary: nothing else can fill up a row.
-    """
-    plan, eos = runs.case.plan, runs.case.settings.eos
-    number = [int(number) % runs.scenario.vocabulary for number in plan.pad.numbers[:1]]
-    pad = plan.pad.replace(form="scalar" if plan.pad.form in ("scalar", "tensor") else "number").of(number)
-    if not plan.eos.given:
-        return {"eos": plan.eos, "pad": pad}
-    return {"eos": plan.eos.of(eos or [abs(int(number)) for number in plan.eos.numbers]), "pad": pad}
-
-
-def neutral_ids(ids: dict[str, Id]) -> dict[str, Id]:
-    """The same ids as a list of numbers and a number: no end token is one that is never said."""
-    eos = [int(number) for number in ids["eos"].numbers] or [NEVER]
-    pad = int(ids["pad"].numbers[0]) if ids["pad"].given else 0 if eos == [NEVER] else eos[0]
-    return {"eos": Id(form="list", values=tuple(eos)), "pad": Id(form="number", values=(pad,))}
+    """The ids to decode with, in the plan's forms."""
+    spoken: dict[str, Id] = runs.case.plan.spoken(runs.case.settings.eos, runs.scenario.vocabulary)
+    return spoken
 
 
 def call_with(runs: Runs, ids: dict[str, Id], mode: str | None = None) -> Call:

@@ -42,7 +42,7 @@ def test_a_check_without_a_document_is_refused():
 def test_a_typo_lists_the_closest_valid_names():
     with pytest.raises(BadInput, match=r"unknown check 'repeatible'; did you mean repeatable\?"):
         registry.get("repeatible")
-    with pytest.raises(BadInput, match="valid: .*cached-matches-recomputed, "):
+    with pytest.raises(BadInput, match=r"valid: .*cached-matches-recomputed, "):
         registry.get("zzz")
 
 

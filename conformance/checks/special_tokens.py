@@ -11,6 +11,7 @@ import torch
 from conformance.compare import crash_difference
 from conformance.expected_ids import Expected, expected_ids
 from conformance.outcome import Crash, Outcome
+from conformance.plans.special_tokens import plainly
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.snapshots import changes, snapshot
@@ -22,7 +23,6 @@ from conformance.special_runs import (
     in_threads,
     misplaced_model,
     model_without_pad,
-    neutral_ids,
     prepared,
     spoken_ids,
 )
@@ -198,7 +198,7 @@ def special_tokens_serve_every_mode(runs: Runs) -> Comparison:
     No end token, in whatever form, is like one that is never said. After its end token a beam holds padding only.
     """
     ids = spoken_ids(runs)
-    plain = runs.run(call_with(runs, neutral_ids(ids)), model=model_without_pad(runs))
+    plain = runs.run(call_with(runs, plainly(ids)), model=model_without_pad(runs))
     if plain.crash:
         return Comparison(not_applicable=f"{runs.case.plan.mode} does not run with plain numbers")
     got = _with_spoken_ids(runs)
@@ -221,7 +221,7 @@ def _same_sequences(got: Outcome, expected: Outcome) -> Comparison:
 
 
 def _padding_of_beams(runs: Runs, outcome: Outcome) -> Comparison:
-    ids = neutral_ids(spoken_ids(runs))
+    ids = plainly(spoken_ids(runs))
     eos, pad = set(ids["eos"].numbers), ids["pad"].numbers[0]
     if runs.case.plan.mode != "beams" or outcome.sequences is None:
         return Comparison()

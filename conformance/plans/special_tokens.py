@@ -64,9 +64,27 @@ class Id(Record):
         numbers = self.values[0] if self.form == "scalar" else list(self.values)
         return torch.tensor(numbers, dtype=getattr(torch, self.dtype)).to(self.device)
 
+    def source(self) -> str:
+        """Python source of what the caller passes."""
+        value = self.value()
+        if self.form not in ("scalar", "tensor") or value is None:
+            return repr(value)
+        device = ', device="meta"' if self.device == "meta" else ""
+        return f"torch.tensor({list(self.values) if self.shape else self.values[0]}, dtype=torch.{self.dtype}{device})"
+
     def of(self, values: Sequence[int]) -> Id:
         """The same form with other numbers; for none of them, no id."""
         return self.replace(values=tuple(values)[:5], device="cpu") if values and self.given else Id()
+
+
+NEVER = MAX_CONFIG_NUMBER - 1  # an end token that no tiny model says
+
+
+def plainly(ids: dict[str, Id]) -> dict[str, Id]:
+    """The same end and pad tokens as a list of numbers and a number: no end token is one that is never said."""
+    eos = [int(number) for number in ids["eos"].numbers] or [NEVER]
+    pad = int(ids["pad"].numbers[0]) if ids["pad"].given else 0 if eos == [NEVER] else eos[0]
+    return {"eos": Id(form="list", values=tuple(eos)), "pad": Id(form="number", values=(pad,))}
 
 
 FORMS = ("none", "number", "list", "tuple", "scalar", "tensor")
@@ -80,6 +98,11 @@ EVENTS = (
     "device: the model's",
     "threads: several",
 )
+
+
+def _sources(ids: dict[str, Id]) -> str:
+    items = [f'"{name}_token_id": {one.source()}' for name, one in ids.items()]
+    return "{" + ", ".join(items) + "}"
 
 
 class SpecialTokensPlan(Plan, family="special_tokens"):
@@ -107,6 +130,37 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
     def ids(self) -> dict[str, Id]:
         """The four of them by name."""
         return {"bos": self.bos, "eos": self.eos, "pad": self.pad, "decoder_start": self.decoder_start}
+
+    def spoken(self, eos: Sequence[int], vocabulary: int) -> dict[str, Id]:
+        """The ids to decode with: in these forms, with these end tokens where there are some.
+
+        pad is a number or a tensor without dimension, in the vocabulary: nothing else can fill up a row.
+        """
+        number = [int(number) % vocabulary for number in self.pad.numbers[:1]]
+        form: Any = "scalar" if self.pad.form in ("scalar", "tensor") else "number"
+        pad = self.pad.replace(form=form).of(number)
+        if not self.eos.given:
+            return {"eos": self.eos, "pad": pad}
+        return {"eos": self.eos.of(eos or [abs(int(number)) for number in self.eos.numbers]), "pad": pad}
+
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """The ids as given, as decoded with and as plain numbers; what is expected; and how the plan uses them."""
+        from conformance.expected_ids import expected_ids
+
+        spoken = self.spoken(scenario.case.settings.eos, scenario.vocabulary)
+        expected = expected_ids(self, scenario.encoder_decoder)
+        extras = {"beams": {"num_beams": 2}, "lookup": {"prompt_lookup_num_tokens": self.draft}}
+        return {
+            "IDS": _sources(self.ids),
+            "EXPECTED_IDS": repr(expected.refusal or expected.values),
+            "SPOKEN": _sources(spoken),
+            "PLAINLY": _sources(plainly(spoken)),
+            "HAS_MASK": repr(self.has_mask),
+            "EXPLICIT_DEVICE": repr(self.explicit_device),
+            "EXTRAS": repr(extras.get(self.mode, {})),
+            "DRAFT": repr(self.draft if self.mode == "assisted" else 0),
+            "MISPLACED": repr(list(self.misplaced)),
+        }
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """Forms, odd values, devices and the way of decoding."""
