@@ -20,8 +20,10 @@ from conformance.call import Call
 from conformance.case import Case, plain
 from conformance.clock import MODEL_CODE
 from conformance.copying import Copier
+from conformance.endings import Ending, ending_of
 from conformance.errors import CaseRefused, NotBuildable
 from conformance.limits import time_limit
+from conformance.stopping_settings import own_criteria, stopping_fields
 from conformance.weights import fill, perturb, tensors
 
 MAX_PARAMETERS = 8_000_000
@@ -50,7 +52,10 @@ class Scenario:
     def _check_tokens(self) -> None:
         plan = self.case.plan.tokens() if self.case.plan is not None else ()
         rows = [token for row in self.case.prompt.rows for token in row]
-        for field, tokens in (("prompt.rows", rows), ("settings.pad", [self.case.settings.filler]), ("plan", plan)):
+        # A pad token that no row of several can ever be filled with may be anything.
+        settings, alone = self.case.settings, len(self.case.prompt.rows) * self.case.settings.copies == 1
+        pad = [] if alone and settings.pad is not None else [settings.filler]
+        for field, tokens in (("prompt.rows", rows), ("settings.pad", pad), ("plan", plan)):
             if max(tokens, default=0) >= self.vocabulary:
                 raise CaseRefused(f"{field} holds token {max(tokens)}, beyond the vocabulary of {self.vocabulary}")
 
@@ -160,15 +165,19 @@ class Scenario:
         from transformers import GenerationConfig
 
         extra = {"decoder_start_token_id": self.decoder_start} if self.encoder_decoder else {}
-        return GenerationConfig(pad_token_id=0, bos_token_id=1, **extra)
+        # A pad token that the caller leaves out would be taken from here.
+        pad = None if self.case.settings.pad is None else 0
+        return GenerationConfig(pad_token_id=pad, bos_token_id=1, **extra)
 
-    def generation_config(self, **changes: Any) -> Any:
-        """What the caller passes to `generate`; every field that the model could fill in is explicit."""
+    def generation_config(self, width: int | None = None, **changes: Any) -> Any:
+        """What the caller passes to `generate`; every field that the model could fill in is explicit.
+
+        `width` is the number of tokens that the returned sequences begin with (None: those of all rows together).
+        """
         from transformers import GenerationConfig
 
-        settings = self.case.settings
+        settings, width = self.case.settings, self.width() if width is None else width
         fields: dict[str, Any] = {
-            "max_new_tokens": settings.max_new_tokens,
             "eos_token_id": list(settings.eos) or None,
             "pad_token_id": settings.pad,
             "do_sample": settings.do_sample,
@@ -179,6 +188,7 @@ class Scenario:
             "output_logits": True,
             "output_attentions": settings.output_attentions,
             "output_hidden_states": settings.output_hidden_states,
+            **stopping_fields(settings, width, self.vocabulary),
         }
         if self.media and self.media.token is not None:
             fields["suppress_tokens"] = [self.media.token]  # a placeholder that no image stands for is an error
@@ -186,11 +196,31 @@ class Scenario:
             fields["repetition_penalty"] = settings.repetition_penalty
         if settings.do_sample:
             fields |= {"top_k": 0, "top_p": 1.0, "temperature": 1.0}
+        if "max_new_tokens" in changes:
+            fields.pop("max_length", None)
         return GenerationConfig(**{**fields, **changes})
 
     def call(self, rows: Sequence[int] | None = None, **changes: Any) -> Call:
         """The case's own call of `generate` on the named rows (all: None), with these changes to its config."""
-        return Call(self.inputs(rows), self.generation_config(**changes))
+        inputs = self.inputs(rows)
+        start = inputs.get("decoder_input_ids", inputs["input_ids"]).shape[1]
+        config = self.generation_config(start, **changes)
+        return Call(inputs, config, criteria=self.criteria(rows))
+
+    def criteria(self, rows: Sequence[int] | None = None) -> tuple[Any, ...]:
+        """The stopping criteria that the caller adds for these rows (all of them: None), made anew."""
+        chosen = range(len(self.case.prompt.rows)) if rows is None else rows
+        return own_criteria(self.case.settings, chosen, self.width(rows), self.vocabulary)
+
+    def width(self, rows: Sequence[int] | None = None) -> int:
+        """How many tokens the sequences returned for these rows begin with."""
+        chosen = self.case.prompt.rows if rows is None else [self.case.prompt.rows[row] for row in rows]
+        return 1 if self.encoder_decoder else max(map(len, chosen))
+
+    def ending(self, row: int, tokens: Sequence[int]) -> Ending | None:
+        """Where and why this row of the prompt has to end, given its new tokens."""
+        before = [self.decoder_start] if self.encoder_decoder else self.case.prompt.rows[row]
+        return ending_of(self.case.settings, row, before, tokens)
 
     def inputs(self, rows: Sequence[int] | None = None) -> dict[str, torch.Tensor]:
         """What `generate` is called with for the named rows (all of them: None), dtype long.

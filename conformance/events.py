@@ -6,12 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.architectures.cells import kinds
-from conformance.case import Case
+from conformance.case import Case, Settings
+from conformance.endings import Ending
 from conformance.outcome import Outcome
 from conformance.tying import traits_of
 
 SETTINGS = ("rows: one", "rows: several", "rows: padded", "sampling: on", "dtype: float64", "attention: sdpa")
-STOPS = ("stop: length", "stop: eos first", "stop: eos middle", "stop: eos last", "stop: rows differ")
+STOPS = (
+    "stop: length",
+    "stop: eos first",
+    "stop: eos middle",
+    "stop: eos last",
+    "stop: eos given, never met",
+    "stop: criterion",
+    "stop: rows differ",
+)
 WINDOWS = ("window: none", "window: above the prompt", "window: at the prompt", "window: below the prompt")
 
 KIND = "kind: "  # of layers in the cache: with the architecture, the unit of coverage
@@ -42,21 +51,21 @@ def _window(rows: Sequence[Sequence[int]], config: Any) -> str:
     return "window: above the prompt" if longest < window else "window: below the prompt"
 
 
-def of_outcome(case: Case, outcome: Outcome) -> set[str]:
-    """How the decoding stopped, row by row."""
+def of_outcome(scenario: Any, outcome: Outcome) -> set[str]:
+    """How the decoding of all rows stopped, row by row; `scenario` is that of the case."""
     if outcome.crash is not None or outcome.sequences is None:
         return {"crashed"}
-    ends = []
-    for row in range(outcome.sequences.shape[0]):
-        tokens = outcome.tokens(row)
-        ends.append(next((step for step, token in enumerate(tokens) if token in case.settings.eos), None))
-    found = {_stop(end, case.settings.max_new_tokens) for end in ends}
-    return found | ({"stop: rows differ"} if len(set(ends)) > 1 else set())
+    settings = scenario.case.settings
+    rows = range(outcome.sequences.shape[0])
+    ends = [scenario.ending(row // settings.copies, outcome.tokens(row)) for row in rows]
+    found = {_stop(end, settings) for end in ends}
+    found |= {"stop: rows differ"} if len({end and end.step for end in ends}) > 1 else set()
+    return found | ({"stop: eos given, never met"} if settings.eos and "stop: length" in found else set())
 
 
-def _stop(end: int | None, limit: int) -> str:
-    if end is None:
-        return "stop: length"
-    if end == 0:
+def _stop(end: Ending | None, settings: Settings) -> str:
+    if end is None or end.by != "eos":
+        return "stop: criterion" if end is not None and end.by == "criterion" else "stop: length"
+    if end.step == 0:
         return "stop: eos first"
-    return "stop: eos last" if end == limit - 1 else "stop: eos middle"
+    return "stop: eos last" if end.step == settings.max_new_tokens - 1 else "stop: eos middle"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, NotBuildable
 from conformance.failures import Failure, same_failure
 from conformance.subjects import Subject
+
+# With what is told by place, removed end tokens and strings would be looked up again.
+TOLD_BY_PLACE: dict[str, dict[str, Any]] = {"eos": {"eos_at": (), "eos_unused": 0}, "stop": {"stop_at": ()}}
 
 
 def plainer(failure: Failure, subject: Subject, deadline: float) -> Failure:
@@ -37,9 +41,9 @@ def plainer_cases(case: Case) -> Iterator[Case]:
             yield case.replace(model=case.model.replace(tied=fewer))
     for name in Settings.model_fields:
         if getattr(case.settings, name) != getattr(Settings(), name):
-            # The places of end tokens go first: with them, removed ids would be looked up again.
-            rest = {"eos_at": ()} if name == "eos" else {}
-            yield case.replace(settings=case.settings.replace(**{name: getattr(Settings(), name), **rest}))
+            yield case.replace(
+                settings=case.settings.replace(**{name: getattr(Settings(), name), **TOLD_BY_PLACE.get(name, {})})
+            )
     if case.plan is not None:
         yield from (case.replace(plan=plan) for plan in case.plan.plainer())
     yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))

@@ -1,4 +1,4 @@
-"""End tokens told by place, looked up: an end token drawn blindly is almost never generated."""
+"""End tokens and stop strings told by place, looked up: what is drawn blindly is almost never generated."""
 
 from __future__ import annotations
 
@@ -8,32 +8,68 @@ from typing import Any
 import torch
 
 from conformance.build import Scenario
+from conformance.case import Settings
+from conformance.endings import text_of
 from conformance.oracle import Oracle, OracleRaised
 
 
 def resolved(scenario: Scenario) -> Scenario:
-    """The scenario with the tokens of `eos_at` as its `eos`; itself where there are ids already, or no places.
+    """The scenario with the tokens of `eos_at` as its `eos`, and those of `stop_at` as its `stop` strings.
 
-    The tokens are those of the oracle's greedy decoding under the case's own processors.
+    Itself where there are such already, or no places. The tokens are those of the oracle's greedy decoding under the
+    case's own processors, without what forbids or delays end tokens that are not known yet.
     """
-    settings = scenario.case.settings
-    places = [(row, step) for row, step in settings.eos_at if row < len(scenario.case.prompt.rows)]
-    if settings.eos or not places:
-        return scenario
-    oracle, found = Oracle(scenario), []
+    settings, said = scenario.case.settings, Said(scenario)
     try:
-        for row in sorted({row for row, _ in places}):
-            last = max(step for r, step in places if r == row)
-            tokens = oracle.greedy(row, last + 1, (), built_processors(scenario, [row]))
-            found += [tokens[step] for r, step in places if r == row]
+        eos = settings.eos or _end_tokens(settings, said)
+        stop = settings.stop or tuple(
+            dict.fromkeys(said.string(row, step) for row, step in said.places(settings.stop_at))
+        )
     except OracleRaised:  # nothing to look up; the checks say why
         return scenario
-    eos = tuple(dict.fromkeys(found))
-    return scenario.of(scenario.case.replace(settings=settings.replace(eos=eos)))
+    if (eos, stop) == (settings.eos, settings.stop):
+        return scenario
+    return scenario.of(scenario.case.replace(settings=settings.replace(eos=eos, stop=stop)))
 
 
-def built_processors(scenario: Scenario, rows: Sequence[int] | None = None) -> Any:
-    """The installed logits processors for these rows (all of them: None), built fresh by `generate` itself."""
+def _end_tokens(settings: Settings, said: Said) -> tuple[int, ...]:
+    """The tokens at the places of `eos_at`, and after them as many that no row says as are asked for."""
+    found = tuple(dict.fromkeys(said.by(row, step + 1)[step] for row, step in said.places(settings.eos_at)))
+    if not settings.eos_unused:
+        return found
+    heard = {token for row in said.rows for token in said.by(row, settings.max_new_tokens)}
+    unheard = [token for token in range(said.scenario.vocabulary - 1, 0, -1) if token not in heard]
+    return (*found, *unheard[: settings.eos_unused])
+
+
+class Said:
+    """What each row says by itself, decoded as far as somebody asks."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.rows = scenario, range(len(scenario.case.prompt.rows))
+        self._oracle, self._tokens = Oracle(scenario), dict[int, list[int]]()
+
+    def places(self, told: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those that are rows of the prompt."""
+        return [(row, step) for row, step in told if row in self.rows]
+
+    def by(self, row: int, count: int) -> list[int]:
+        """The row's first `count` greedy tokens."""
+        if len(self._tokens.get(row, [])) < count:
+            self._tokens[row] = self._oracle.greedy(row, count, (), built_processors(self.scenario, [row], copies=1))
+        return self._tokens[row][:count]
+
+    def string(self, row: int, step: int) -> str:
+        """The text of the row's token at that step; for an odd step only its first letter, after the last before it."""
+        tokens = [text_of(token) for token in self.by(row, step + 1)]
+        return tokens[step - 1][-1] + tokens[step][0] if step % 2 else tokens[step]
+
+
+def built_processors(scenario: Scenario, rows: Sequence[int] | None = None, copies: int | None = None) -> Any:
+    """The installed logits processors for these rows (all of them: None), built fresh by `generate` itself.
+
+    They are for as many sequences a row as the case returns, or for `copies` of them.
+    """
     caught: list[Any] = []
 
     def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:
@@ -42,5 +78,6 @@ def built_processors(scenario: Scenario, rows: Sequence[int] | None = None) -> A
 
     with torch.no_grad():
         # It prepares everything and runs nothing.
-        scenario.pristine.generate(**scenario.call(rows).arguments(), custom_generate=catch)
+        changes = {} if copies is None else {"num_return_sequences": copies}
+        scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
     return caught[0]

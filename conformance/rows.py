@@ -12,10 +12,35 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 
-def until_end(tokens: Sequence[int], eos: Sequence[int]) -> list[int]:
-    """The tokens up to and with the first end token."""
-    end = next((step for step, token in enumerate(tokens) if token in eos), None)
-    return list(tokens if end is None else tokens[: end + 1])
+def compare_lengths(runs: Runs, outcome: Outcome, rows: Sequence[int] | None = None) -> Comparison:
+    """Decoding goes on until the last row has ended, and after its end a row holds padding only.
+
+    `rows` are the prompt rows that ran together (all: None).
+    """
+    if not outcome.steps:
+        return Comparison()
+    tokens = {index: (row, outcome.tokens(index)) for index, row in enumerate(_row_of_each(runs, rows))}
+    ends = {index: runs.scenario.ending(row, its) for index, (row, its) in tokens.items()}
+    for index, ending in ends.items():
+        if ending is None:
+            row, its = tokens[index]
+            return Comparison.of(Difference("length", "sequences", _until(runs), f"{len(its)} tokens", f"row {row}"))
+    last = max(ending.step + 1 for ending in ends.values() if ending is not None)
+    if outcome.steps != last:
+        return Comparison.of(Difference("length", "sequences", f"{last} new tokens", f"{outcome.steps}"))
+    filler = runs.case.settings.filler
+    for row, its in tokens.values():
+        if any(token != filler for token in its[len(runs.kept(row, its)) :]):
+            return Comparison.of(Difference("tokens", "padding", f"only {filler}", str(its), f"row {row}"))
+    return Comparison()
+
+
+def _until(runs: Runs) -> str:
+    return f"{runs.case.settings.max_new_tokens} tokens, an end token or a criterion's end"
+
+
+def _row_of_each(runs: Runs, rows: Sequence[int] | None) -> list[int]:
+    return [row for row in (runs.rows if rows is None else rows) for _ in range(runs.case.settings.copies)]
 
 
 def compare_row(
@@ -26,20 +51,19 @@ def compare_row(
     rows: Sequence[int] | None,
     expected: Sequence[torch.Tensor],
 ) -> Comparison:
-    """Row `index` of `outcome`, which is row `row` of the prompt, against expected logits under its own tokens.
+    """Sequence `index` of `outcome`, which is of row `row` of the prompt, against expected logits under its own tokens.
 
     `rows` are the prompt rows that ran together (all: None): the processors are built for them. `expected`
     has one (vocabulary,) tensor for every step up to the row's end.
     """
     settings = runs.case.settings
-    tokens = until_end(outcome.tokens(index), settings.eos)
+    tokens = runs.kept(row, outcome.tokens(index))
     where = f"row {row} " if len(runs.rows) > 1 else ""
     for field in ("logits", "scores"):
         if len(getattr(outcome, field)) < len(tokens):
             seen = f"{len(getattr(outcome, field))} steps"
             return Comparison.of(Difference("missing", field, f"{len(tokens)} steps", seen, where))
-    result = _length(tokens, runs, where) if outcome.steps else Comparison()
-    noise = runs.noise(row, tokens)
+    result, noise = Comparison(), runs.noise(row, tokens)
     logits = [step[index] for step in outcome.logits[: len(tokens)]]
     result += compare_steps("logits", logits, list(expected), noise, where, runs.bound)
     scores = processed(runs, outcome, index, rows, expected)
@@ -53,15 +77,6 @@ def compare_row(
 
         result += compare_tokens(tokens, scores, margin, noise, where, runs.bound)
     return result
-
-
-def _length(tokens: Sequence[int], runs: Runs, where: str) -> Comparison:
-    """A row ends at its first end token or at the limit, and nowhere else."""
-    settings = runs.case.settings
-    if len(tokens) == settings.max_new_tokens or (tokens and tokens[-1] in settings.eos):
-        return Comparison()
-    wanted = f"{settings.max_new_tokens} tokens or an end token"
-    return Comparison.of(Difference("length", "sequences", wanted, f"{len(tokens)} tokens", where))
 
 
 def processed(

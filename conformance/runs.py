@@ -61,6 +61,19 @@ class Runs:
         """The row numbers of the prompt."""
         return range(len(self.case.prompt.rows))
 
+    def sequences(self, row: int) -> range:
+        """The numbers of the sequences that are returned for a row of the prompt, all rows run together."""
+        copies = self.case.settings.copies
+        return range(row * copies, (row + 1) * copies)
+
+    def kept(self, row: int, tokens: Sequence[int]) -> list[int]:
+        """The new tokens that are the row's own decoding: up to its end, where it is filled up after that.
+
+        Nothing is filled up where there are no end tokens: a row that a criterion ends goes on with the others.
+        """
+        ending = self.scenario.ending(row, tokens) if self.case.settings.eos else None
+        return list(tokens if ending is None else tokens[: ending.step + 1])
+
     @cached_property
     def capabilities(self) -> Capabilities:
         """What this type can do in the installed release."""
@@ -119,7 +132,7 @@ class Runs:
     def batch(self) -> Outcome:
         """The baseline: all rows at once, dynamic cache."""
         outcome = self.run(self.call(), model=self.scenario.model())
-        self.events |= events.of_outcome(self.case, outcome)
+        self.events |= events.of_outcome(self.scenario, outcome)
         return outcome
 
     @cached_property
@@ -171,11 +184,13 @@ class Runs:
         return self.forced([row], torch.tensor([tokens[:-1]], dtype=torch.long), [1] * (len(tokens) - 1))
 
     def batch_under(self, tokens: list[list[int]]) -> Forced:
-        """Logits of the whole batch under given tokens, one (rows, vocabulary) tensor for each step."""
-        if self.batch.crash is None and all(self.batch.tokens(row) == tokens[row] for row in self.rows):
+        """Logits of all sequences under given tokens for each, one (sequences, vocabulary) tensor for each step."""
+        if self.batch.crash is None and all(self.batch.tokens(index) == row for index, row in enumerate(tokens)):
             return list(self.batch.logits)
         steps = torch.tensor([row[:-1] for row in tokens], dtype=torch.long)
-        return self.forced(None, steps, [1] * steps.shape[1])
+        copies = self.case.settings.copies
+        rows = None if copies == 1 else [row for row in self.rows for _ in range(copies)]
+        return self.forced(rows, steps, [1] * steps.shape[1])
 
     def forced(self, rows: Sequence[int] | None, tokens: torch.Tensor, groups: Sequence[int], **config: Any) -> Forced:
         """Logits under given tokens, fed in groups after the prompt; see `reference.decode.forced_loop`.
@@ -191,6 +206,7 @@ class Runs:
         logits: list[torch.Tensor] = []
         model = self.shareable_model()
         room = {"max_new_tokens": tokens.shape[1] + 1, "eos_token_id": None, "do_sample": False}
+        room |= {"num_return_sequences": 1} if self.case.settings.copies > 1 else {}
         settings = self.scenario.generation_config(**{**room, **config})
         with torch.no_grad(), MODEL_CODE.running():
             try:

@@ -89,7 +89,7 @@ def traits(case: Case) -> tuple[str, ...]:
     found += ["images"] if case.prompt.images else []
     found += ["padding"] if case.prompt.padded else []
     plainest = Settings()
-    ignored = {"max_new_tokens", "sample_seed", "eos_at"}
+    ignored = {"max_new_tokens", "sample_seed", "eos_at", "eos_unused", "stop_at", "min_as_length"}
     settings = case.settings
     found += [
         n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)

@@ -10,8 +10,8 @@ import inspect
 import logging
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -171,3 +171,68 @@ def model_class(class_name: str) -> Any:
 def no_progress_bars() -> None:
     """Saving and loading draw none."""
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
+
+
+# What the installed `_prepare_special_tokens` warns of: kind → words that every release says it with.
+SPECIAL_TOKEN_WARNINGS = {
+    "mask and pad not set": "pad token id were not set",
+    "pad is an eos": "pad token is",
+    "pad taken from eos": "Setting `pad_token_id`",
+    "eos not positive": "should consist of positive integers",
+}
+
+
+def bare_generation_config() -> Any:
+    """A generation config in which nothing is set."""
+    from transformers import GenerationConfig
+
+    return GenerationConfig()
+
+
+def generation_logger() -> logging.Logger:
+    """The logger that `generate` warns through."""
+    return logging.getLogger("transformers.generation.utils")
+
+
+@contextmanager
+def special_token_warnings() -> Iterator[list[str]]:
+    """Kinds of warnings said through that logger meanwhile, in order; those given once only are given again."""
+    logger, kinds = generation_logger(), []
+
+    def kind_of(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        kinds.extend(kind for kind, words in SPECIAL_TOKEN_WARNINGS.items() if words in message)
+        return False  # said to nobody else
+
+    once = getattr(type(logger), "warning_once", None)
+    if once is not None and hasattr(once, "cache_clear"):
+        once.cache_clear()
+    level = logger.level
+    logger.addFilter(kind_of)
+    logger.setLevel(logging.WARNING)
+    try:
+        yield kinds
+    finally:
+        logger.setLevel(level)
+        logger.removeFilter(kind_of)
+
+
+@cache
+def special_tokens_know_the_batch() -> bool:
+    """Whether special tokens are prepared knowing the number of rows: 5.13 on, warnings for several rows only."""
+    from transformers.generation.utils import GenerationMixin
+
+    return "batch_size" in inspect.signature(GenerationMixin._prepare_special_tokens).parameters
+
+
+def announces_pad_token() -> bool:
+    """Whether taking the pad token from the end token is announced by a warning: before 5.13."""
+    return not special_tokens_know_the_batch()
+
+
+def prepare_special_tokens(
+    model: Any, generation_config: Any, *, has_mask: bool | None, device: Any, batch_size: int | None
+) -> None:
+    """The installed preparation: sets `_bos_token_tensor` and its like on the config that it is given."""
+    known = {"batch_size": batch_size} if special_tokens_know_the_batch() else {}
+    model._prepare_special_tokens(generation_config, has_mask, device=device, **known)

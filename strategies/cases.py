@@ -102,10 +102,7 @@ def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: C
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))
     prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model)))
-    many_ends = any(event.startswith("stop: ") for event in towards)
-    chosen = draw(
-        settings(vocabulary=vocabulary, rows=rows, attentions=model.attention == "eager", many_ends=many_ends)
-    )
+    chosen = draw(settings(vocabulary=vocabulary, rows=rows, attentions=model.attention == "eager", towards=towards))
     plan = draw(plans(family, model, prompt, chosen))
     return Case(family=family, model=model, prompt=prompt, settings=chosen, plan=plan)
 

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from hypothesis import strategies as st
 
 from conformance.case import Settings
+from conformance.strategies.endings import criteria, ends, limits
 from conformance.strategies.ranges import Span, rarely, whole_numbers
-
-
-def ends(*, vocabulary: int, many: bool = False) -> st.SearchStrategy[tuple[int, ...]]:
-    """No end token half of the time, else so many that tiny vocabularies meet one within a few steps.
-
-    `many` gives eight to sixteen of them always.
-    """
-    fewest, most = (8, 16) if many else (1, 12)
-    some = st.lists(st.integers(1, vocabulary - 1), min_size=fewest, max_size=most, unique=True).map(tuple)
-    return some if many else st.just(()) | some
-
-
-def places(*, rows: int, steps: int) -> st.SearchStrategy[tuple[tuple[int, int], ...]]:
-    """End tokens by place, (row, step), that are met because the model says them: none, or one or two."""
-    place = st.tuples(st.integers(0, rows - 1), st.integers(0, steps - 1))
-    return st.just(()) | st.lists(place, min_size=1, max_size=2, unique=True).map(tuple)
 
 
 @st.composite
@@ -33,25 +21,48 @@ def settings(
     sampling: bool = True,
     rows: int = 1,
     attentions: bool = False,
-    many_ends: bool = False,
+    towards: Collection[str] = (),
 ) -> Settings:
     """Settings for a model with this vocabulary; shrinks to one new token, greedy, without an end token.
 
     `rows` is the number of the prompt's rows; `attentions` allows to ask for attention weights, which only the eager
-    kernel has.
+    kernel has; `towards` names events to lean to.
     """
-    limit = draw(whole_numbers("new_tokens", new_tokens, 1, 64))
-    eos = draw(ends(vocabulary=vocabulary, many=many_ends))
-    eos_at = () if eos else draw(places(rows=rows, steps=limit))
+    steps = draw(whole_numbers("new_tokens", new_tokens, 1, 64))
+    fields = draw(limits(steps))
+    fields |= draw(ends(vocabulary=vocabulary, rows=rows, steps=steps, towards=frozenset(towards)))
+    fields |= draw(criteria(rows=rows, steps=steps))
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
-        max_new_tokens=limit,
-        eos=eos,
-        eos_at=eos_at,
-        pad=draw(st.sampled_from((0, eos[0]))) if eos else 0,
+        **fields,
+        **draw(_for_and_against(fields)),
+        pad=draw(_pads(fields, vocabulary, alone=rows == 1 and not do_sample)),
         do_sample=do_sample,
         sample_seed=draw(st.integers(0, 2**16)) if do_sample else 0,
+        returned=draw(rarely(2, 1, one_in=3)) if do_sample else 1,
         repetition_penalty=draw(rarely(1.5, 1.0, one_in=8)),
         output_attentions=attentions and draw(rarely(True, False, one_in=6)),
         output_hidden_states=draw(rarely(True, False, one_in=6)),
     )
+
+
+def _ends_by_token(fields: dict[str, Any]) -> bool:
+    return any(fields.get(name) for name in ("eos", "eos_at", "eos_unused"))
+
+
+@st.composite
+def _for_and_against(draw: st.DrawFn, fields: dict[str, Any]) -> dict[str, Any]:
+    """Now and then, an end token forced at the limit, or forbidden."""
+    if not _ends_by_token(fields):
+        return {}
+    against = draw(st.sampled_from(("nothing",) * 20 + ("suppress", "begin suppress", "bad words")))
+    return {"forced_eos": draw(rarely(True, False, one_in=12)), "against_eos": against}
+
+
+def _pads(fields: dict[str, Any], vocabulary: int, alone: bool) -> st.SearchStrategy[int | None]:
+    """Zero, or with end tokens: none given, equal to one of them; beyond the vocabulary where no row is filled up."""
+    if not _ends_by_token(fields):
+        return st.just(0)
+    pads: list[int | None] = [0, 0, 0, None]
+    pads += list(fields.get("eos", ()))[:1] or [None]
+    return st.sampled_from([*pads, vocabulary + 5] if alone else pads)

@@ -9,14 +9,14 @@ import torch
 
 from conformance import upstream
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
-from conformance.outcome import Crash, Outcome
+from conformance.outcome import Crash
 from conformance.reference.decode import OtherTokensFed
 from conformance.registry import applies, check, family
-from conformance.rows import compare_row, until_end
+from conformance.rows import compare_lengths, compare_row
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
-from conformance.verdicts import Comparison, Difference
+from conformance.verdicts import Comparison
 
 CACHED = family(
     "cached",
@@ -54,11 +54,10 @@ def cached_matches_recomputed(runs: Runs) -> Comparison:
         return Comparison(not_applicable="cached decoding of this type is another function by design")
     result = Comparison()
     for row, outcome in zip(runs.rows, runs.alone, strict=True):
-        tokens = until_end(outcome.tokens(0), runs.case.settings.eos)
-        if outcome.steps != len(tokens):
-            wanted = f"{len(tokens)} new tokens, the last an end token"
-            result += Comparison.of(Difference("length", "sequences", wanted, f"{outcome.steps}", f"row {row}"))
-        result += compare_row(runs, outcome, 0, row, [row], list(runs.oracle.logits(row, tokens)))
+        result += compare_lengths(runs, outcome, [row])
+        for index in range(runs.case.settings.copies):
+            tokens = runs.kept(row, outcome.tokens(index))
+            result += compare_row(runs, outcome, index, row, [row], list(runs.oracle.logits(row, tokens)))
     result += _continuation_against_oracle(runs)
     return result
 
@@ -127,27 +126,14 @@ def padded_row_matches_alone(runs: Runs) -> Comparison:
         return Comparison(not_applicable="a row alone raises already")
     if runs.batch.crash:
         return crash_difference(runs.batch.crash, "each row alone works")
-    result = _ends_and_padding(runs, runs.batch)
+    result = compare_lengths(runs, runs.batch)
     for row in runs.rows:
-        tokens = until_end(runs.batch.tokens(row), runs.case.settings.eos)
-        alone = runs.alone_under(row, tokens)
-        if isinstance(alone, Crash):
-            return result + forced_crash(alone, "the batch works")
-        result += compare_row(runs, runs.batch, row, row, None, [step[0] for step in alone])
+        for index in runs.sequences(row):
+            alone = runs.alone_under(row, runs.kept(row, runs.batch.tokens(index)))
+            if isinstance(alone, Crash):
+                return result + forced_crash(alone, "the batch works")
+            result += compare_row(runs, runs.batch, index, row, None, [step[0] for step in alone])
     return result
-
-
-def _ends_and_padding(runs: Runs, outcome: Outcome) -> Comparison:
-    settings, lengths = runs.case.settings, []
-    for row in runs.rows:
-        tokens = outcome.tokens(row)
-        kept = until_end(tokens, settings.eos)
-        lengths.append(len(kept))
-        if any(token != settings.filler for token in tokens[len(kept) :]):
-            return Comparison.of(Difference("tokens", "padding", f"only {settings.filler}", str(tokens), f"row {row}"))
-    if outcome.steps != max(lengths):
-        return Comparison.of(Difference("length", "sequences", f"{max(lengths)} new tokens", f"{outcome.steps}"))
-    return Comparison()
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed", "padded-row-matches-alone"], script="static")
@@ -163,13 +149,14 @@ def static_matches_dynamic(runs: Runs) -> Comparison:
     static = runs.run(runs.call(**upstream.static_cache_settings()), model=runs.scenario.model())
     if static.crash:
         return crash_difference(static.crash, "the dynamic cache works")
-    result = _ends_and_padding(runs, static)
-    dynamic = runs.batch_under([static.tokens(row) for row in runs.rows])
+    result = compare_lengths(runs, static)
+    everyone = [(row, index) for row in runs.rows for index in runs.sequences(row)]
+    dynamic = runs.batch_under([static.tokens(index) for _, index in everyone])
     if isinstance(dynamic, Crash):
         return result + forced_crash(dynamic, "the static cache works")
-    for row in runs.rows:
-        kept = until_end(static.tokens(row), runs.case.settings.eos)
-        result += compare_row(runs, static, row, row, None, [step[row] for step in dynamic[: len(kept)]])
+    for row, index in everyone:
+        kept = runs.kept(row, static.tokens(index))
+        result += compare_row(runs, static, index, row, None, [step[index] for step in dynamic[: len(kept)]])
     return result
 
 

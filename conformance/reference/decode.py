@@ -70,6 +70,17 @@ def choose(scores: torch.Tensor, do_sample: bool) -> torch.Tensor:
     return scores.argmax(dim=-1)
 
 
+def filled(tokens: torch.Tensor, finished: torch.Tensor, criteria: Any, generation_config: Any) -> torch.Tensor:
+    """The tokens of a step, shape (batch,), with padding where a row is finished.
+
+    As in the installed loop, nothing is filled up where no criterion knows an end token: a row that something else
+    ended goes on until all have ended.
+    """
+    if not any(hasattr(criterion, "eos_token_id") for criterion in criteria) or not finished.any():
+        return tokens
+    return torch.where(finished, generation_config._pad_token_tensor.to(tokens.device), tokens)
+
+
 def generate(model: Any, call: Call) -> Any:
     """The call with the plain loop in the installed one's place."""
     return model.generate(**call.replace(streamer=None).arguments(), custom_generate=plain_loop(call.streamer))
@@ -97,8 +108,7 @@ def plain_loop(streamer: Any = None) -> Loop:
             scores = logits_processor(input_ids, logits)
             record.add(outputs, logits, scores)
             tokens = choose(scores, generation_config.do_sample)
-            if finished.any():
-                tokens = torch.where(finished, generation_config._pad_token_tensor.to(tokens.device), tokens)
+            tokens = filled(tokens, finished, stopping_criteria, generation_config)
             input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
             finished = finished | stopping_criteria(input_ids, record.scores)
             if streamer is not None:

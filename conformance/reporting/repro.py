@@ -68,7 +68,9 @@ def _short_enough(script: str) -> str | None:
 def body_name(finding: Finding) -> str | None:
     """The body in `scripts/` that shows the finding, or None where none does."""
     script, field = registry.get(finding.signature.check).script, finding.signature.field
-    if script not in pieces.names() or finding.case.prompt.images or finding.case.model.tied:
+    case = finding.case
+    criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
+    if script not in pieces.names() or case.prompt.images or case.model.tied or criteria:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
@@ -143,7 +145,8 @@ def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
     owners = ("*", scenario.architecture.model_type)
     kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
     row = 0 if rows == "first" else row_of(finding)
-    fields = _of_use(set_fields(scenario.generation_config(**_room(says, planned))), body)
+    width = scenario.width(None if rows == "all" else [row])
+    fields = _of_use(set_fields(scenario.generation_config(width, **_room(says, planned))), body)
     sources = {
         "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if rows == "all" else [row]))),
         "ALONE": assigned("ALONE", _tensors(scenario.inputs([row]))),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.table import Table
 
 from conformance.outcome import Outcome
-from conformance.rows import until_end
 from conformance.runs import Runs
 
 
@@ -22,9 +21,10 @@ def side_by_side(runs: Runs) -> Table:
 
 
 def _steps(runs: Runs, outcome: Outcome, row: int) -> list[tuple[str, str, str, str]]:
-    tokens = until_end(outcome.tokens(row), runs.case.settings.eos)
+    index = runs.sequences(row)[0]
+    tokens = runs.kept(row, outcome.tokens(index))
     lines = []
     for step, (token, expected) in enumerate(zip(tokens, runs.oracle.logits(row, tokens), strict=True)):
-        gap = float((outcome.logits[step][row].double() - expected.double()).abs().max())
+        gap = float((outcome.logits[step][index].double() - expected.double()).abs().max())
         lines.append((str(step), str(token), str(int(expected.argmax())), f"{gap:.1e}"))
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from conformance import upstream
@@ -17,3 +18,9 @@ class Installed:
         """The call that a user would make."""
         with upstream.mechanism(call.mechanism):
             return model.generate(**call.arguments())
+
+    def special_tokens(self, model: Any, generation_config: Any, **asked: Any) -> dict[str, Any]:
+        """Prepared tokens by name (bos, eos, pad, decoder_start), as `generate` has them: in its copy of the config."""
+        own = copy.deepcopy(generation_config)
+        upstream.prepare_special_tokens(model, own, **asked)
+        return {name: getattr(own, f"_{name}_token_tensor") for name in ("bos", "eos", "pad", "decoder_start")}

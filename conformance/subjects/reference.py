@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from conformance.call import Call
+from conformance.reference import special_tokens
 
 
 class Reference:
@@ -16,3 +17,7 @@ class Reference:
     def generate(self, model: Any, call: Call) -> Any:
         """The same call as the installed subject's, with our loop in place of the installed one."""
         return importlib.import_module(f"conformance.reference.{call.mechanism}").generate(model, call)
+
+    def special_tokens(self, model: Any, generation_config: Any, **asked: Any) -> dict[str, Any]:
+        """Prepared tokens by name (bos, eos, pad, decoder_start): plain ints first, tensors last."""
+        return special_tokens.prepared_for(model, generation_config, **asked)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.subjects.installed import Installed
-from zoo import planted, subjects
+from zoo import planted, special, subjects
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
 TIED, WRONG = "tied-groups-stay-tied", "wrong-ties-are-refused"
+MATCH, ON_META, REFUSED = "special-tokens-match-on-cpu", "special-tokens-work-on-meta", "meta-ids-are-refused-clearly"
+CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-mode"
+DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
+TOKENS = ("bos", "eos", "pad", "decoder_start")
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
 
 
@@ -88,4 +92,18 @@ FAULTS = (
         planted=planted.wrong_ties_are_ignored,
         also={TIED: "the release itself resolves pairs in one order only"},
     ),
+    Fault(MATCH, _seen(("shape", "eos")), special.Eos0d),
+    Fault(MATCH, _seen(("values", "pad"), ("shape", "pad")), special.PadFromLast),
+    Fault(MATCH, _seen(("values", "pad")), special.ZeroIsUnset),
+    Fault(MATCH, _seen(*(("changed", f"{name} dtype") for name in TOKENS)), special.Int32),
+    Fault(MATCH, _seen(("changed", "warnings")), special.WarnsOfNothing),
+    Fault(ON_META, _seen(*(("changed", f"{name} device") for name in TOKENS)), special.IgnoresDevice),
+    Fault(ON_META, _seen(("changed", "reads"), ("crash", "crash")), special.ReadsTheirValues),
+    Fault(REFUSED, _seen(("missing", "refusal")), special.MovesMetaTensors),
+    Fault(REFUSED, _seen(("changed", "type of the refusal")), special.PlainRuntimeError),
+    Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
+    Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
+    Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
+    Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
+    Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
 )

@@ -19,6 +19,16 @@ TOKENS: list[int]  # fed after the prompt
 GROUPS: list[int]  # how many of them in each forward
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change
 
+IDS: dict[str, Any]  # special tokens as given: field of the generation config -> value
+EXPECTED_IDS: Any  # what they become: name -> number or tuple, or why they are refused, as text
+SPOKEN: dict[str, Any]  # eos and pad to decode with
+PLAINLY: dict[str, Any]  # the same as plain numbers
+HAS_MASK: bool  # whether the preparation is told of an attention mask
+EXPLICIT_DEVICE: bool  # whether it is told the device, or takes the model's
+EXTRAS: dict[str, Any]  # keywords of `generate` that choose how to decode
+DRAFT: int  # tokens that an assistant drafts; 0: there is none
+MISPLACED: list[int]  # numbers of the parameters on `meta`; none: all
+
 
 def make_model() -> Any:
     """A new model with the weights of the report."""

@@ -1,0 +1,182 @@
+"""The plan of the `special_tokens` family: the ids, in every form in which a caller may give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from conformance.case import MAX_CONFIG_NUMBER, Case, Plan, Record
+
+Whole = Annotated[int, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+Number = bool | Whole | Annotated[float, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+
+
+class Id(Record):
+    """One special token as a caller gives it.
+
+    `number` and `scalar` (a tensor without a dimension) hold the first of `values`; dtype and device are a tensor's.
+    """
+
+    form: Literal["none", "number", "list", "tuple", "scalar", "tensor"] = "none"
+    values: Annotated[tuple[Number, ...], Field(max_length=5, strict=False)] = ()
+    dtype: Literal["int64", "int32", "int16", "int8", "uint8", "float32"] = "int64"
+    device: Literal["cpu", "meta"] = "cpu"
+
+    @property
+    def numbers(self) -> tuple[bool | int | float, ...]:
+        """The ids that are given, by value."""
+        if self.form == "none":
+            return ()
+        return self.values[:1] if self.form in ("number", "scalar") else self.values
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any id."""
+        return bool(self.numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor that it becomes."""
+        return () if self.form in ("number", "scalar") else (len(self.values),)
+
+    @property
+    def on_meta(self) -> bool:
+        """Whether it is a tensor without values."""
+        return self.form in ("scalar", "tensor") and self.device == "meta" and self.given
+
+    @property
+    def fractional(self) -> bool:
+        """Whether some number is no whole one."""
+        return any(number != int(number) for number in self.numbers)
+
+    def value(self) -> Any:
+        """What the caller passes."""
+        import torch
+
+        if not self.given and self.form in ("none", "number", "scalar"):
+            return None
+        if self.form in ("list", "tuple"):
+            return list(self.values) if self.form == "list" else self.values
+        if self.form == "number":
+            return self.values[0]
+        numbers = self.values[0] if self.form == "scalar" else list(self.values)
+        return torch.tensor(numbers, dtype=getattr(torch, self.dtype)).to(self.device)
+
+    def source(self) -> str:
+        """Python source of what the caller passes."""
+        value = self.value()
+        if self.form not in ("scalar", "tensor") or value is None:
+            return repr(value)
+        device = ', device="meta"' if self.device == "meta" else ""
+        return f"torch.tensor({list(self.values) if self.shape else self.values[0]}, dtype=torch.{self.dtype}{device})"
+
+    def of(self, values: Sequence[int]) -> Id:
+        """The same form with other numbers; for none of them, no id."""
+        return self.replace(values=tuple(values)[:5], device="cpu") if values and self.given else Id()
+
+
+NEVER = MAX_CONFIG_NUMBER - 1  # an end token that no tiny model says
+
+
+def plainly(ids: dict[str, Id]) -> dict[str, Id]:
+    """The same end and pad tokens as a list of numbers and a number: no end token is one that is never said."""
+    eos = [int(number) for number in ids["eos"].numbers] or [NEVER]
+    pad = int(ids["pad"].numbers[0]) if ids["pad"].given else 0 if eos == [NEVER] else eos[0]
+    return {"eos": Id(form="list", values=tuple(eos)), "pad": Id(form="number", values=(pad,))}
+
+
+FORMS = ("none", "number", "list", "tuple", "scalar", "tensor")
+TOKENS, MODES = ("bos", "eos", "pad", "decoder_start"), ("greedy", "beams", "lookup", "assisted")
+ODD = ("on meta", "empty", "negative", "beyond the vocabulary", "fraction", "bool", "duplicate")
+EVENTS = (
+    *(f"{name} as {form}" for name in TOKENS for form in FORMS),
+    *(f"mode: {mode}" for mode in MODES),
+    *(f"ids: {kind}" for kind in ODD),
+    "pad: taken from eos",
+    "device: the model's",
+    "threads: several",
+)
+
+
+def _sources(ids: dict[str, Id]) -> str:
+    items = [f'"{name}_token_id": {one.source()}' for name, one in ids.items()]
+    return "{" + ", ".join(items) + "}"
+
+
+class SpecialTokensPlan(Plan, family="special_tokens"):
+    """Four ids, and how they are asked for.
+
+    explicit_device: whether the device is named, or left to be that of the model; has_mask: whether the preparation is
+    told that there is an attention mask (None: it is not told); batch_size: of how many rows it is told; mode: what
+    decodes with the ids; draft: tokens drafted at a time; threads: how many use one config together; misplaced: which
+    parameters are on `meta`, by number, none for all of them.
+    """
+
+    bos: Id = Id()
+    eos: Id = Id()
+    pad: Id = Id()
+    decoder_start: Id = Id()
+    explicit_device: bool = True
+    has_mask: bool | None = True
+    batch_size: Annotated[int, Field(ge=1, le=8)] | None = 1
+    mode: Literal["greedy", "beams", "lookup", "assisted"] = "greedy"
+    draft: Annotated[int, Field(ge=1, le=6)] = 2
+    threads: Annotated[int, Field(ge=1, le=4)] = 1
+    misplaced: Annotated[tuple[Annotated[int, Field(ge=0, le=999)], ...], Field(max_length=3, strict=False)] = (0,)
+
+    @property
+    def ids(self) -> dict[str, Id]:
+        """The four of them by name."""
+        return {"bos": self.bos, "eos": self.eos, "pad": self.pad, "decoder_start": self.decoder_start}
+
+    def spoken(self, eos: Sequence[int], vocabulary: int) -> dict[str, Id]:
+        """The ids to decode with: in these forms, with these end tokens where there are some.
+
+        pad is a number or a tensor without dimension, in the vocabulary: nothing else can fill up a row.
+        """
+        number = [int(number) % vocabulary for number in self.pad.numbers[:1]]
+        form: Any = "scalar" if self.pad.form in ("scalar", "tensor") else "number"
+        pad = self.pad.replace(form=form).of(number)
+        if not self.eos.given:
+            return {"eos": self.eos, "pad": pad}
+        return {"eos": self.eos.of(eos or [abs(int(number)) for number in self.eos.numbers]), "pad": pad}
+
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """The ids as given, as decoded with and as plain numbers; what is expected; and how the plan uses them."""
+        from conformance.expected_ids import expected_ids
+
+        spoken = self.spoken(scenario.case.settings.eos, scenario.vocabulary)
+        expected = expected_ids(self, scenario.encoder_decoder)
+        extras = {"beams": {"num_beams": 2}, "lookup": {"prompt_lookup_num_tokens": self.draft}}
+        return {
+            "IDS": _sources(self.ids),
+            "EXPECTED_IDS": repr(expected.refusal or expected.values),
+            "SPOKEN": _sources(spoken),
+            "PLAINLY": _sources(plainly(spoken)),
+            "HAS_MASK": repr(self.has_mask),
+            "EXPLICIT_DEVICE": repr(self.explicit_device),
+            "EXTRAS": repr(extras.get(self.mode, {})),
+            "DRAFT": repr(self.draft if self.mode == "assisted" else 0),
+            "MISPLACED": repr(list(self.misplaced)),
+        }
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """Forms, odd values, devices and the way of decoding."""
+        found = {f"{name} as {one.form}" for name, one in self.ids.items()} | {f"mode: {self.mode}"}
+        numbers = [number for one in self.ids.values() for number in one.numbers]
+        vocabulary = int(config.get_text_config(decoder=True).vocab_size)
+        odd = {
+            "ids: on meta": any(one.on_meta for one in self.ids.values()),
+            "ids: empty": any(one.form in ("list", "tuple", "tensor") and not one.given for one in self.ids.values()),
+            "ids: negative": any(number < 0 for number in numbers),
+            "ids: beyond the vocabulary": any(number >= vocabulary for number in numbers),
+            "ids: fraction": any(one.fractional for one in self.ids.values()),
+            "ids: bool": any(isinstance(number, bool) for number in numbers),
+            "ids: duplicate": len(set(self.eos.numbers)) < len(self.eos.numbers),
+            "pad: taken from eos": self.eos.given and not self.pad.given,
+            "device: the model's": not self.explicit_device,
+            "threads: several": self.threads > 1,
+        }
+        return found | {name for name, holds in odd.items() if holds}

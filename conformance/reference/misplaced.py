@@ -1,0 +1,45 @@
+"""Refuse, before anything runs, to decode with a parameter that has no values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+class MisplacedParameterError(RuntimeError):
+    """A parameter or buffer is on `meta` and no hook brings its values when they are needed."""
+
+    def __init__(self, name: str, shape: Any, others: int) -> None:
+        more = f", as {others} others are" if others else ""
+        super().__init__(
+            f"{name}, of shape {tuple(shape)}, is on the meta device{more}, and nothing is to load its values; "
+            "load the checkpoint, or offload it with accelerate.dispatch_model, before generating"
+        )
+
+
+def refuse_misplaced(model: Any) -> None:
+    """Raise MisplacedParameterError naming the first parameter or buffer that has no values; costs no forward."""
+    found = list(misplaced(model))
+    if found:
+        name, tensor = found[0]
+        raise MisplacedParameterError(name, tensor.shape, len(found) - 1)
+
+
+def misplaced(model: Any) -> Iterator[tuple[str, Any]]:
+    """Names and tensors on `meta` that no offload hook of accelerate stands for."""
+    for place, module in model.named_modules():
+        names = [*module._parameters.items(), *module._buffers.items()]
+        on_meta = [(leaf, tensor) for leaf, tensor in names if tensor is not None and tensor.is_meta]
+        if on_meta and not _offloaded(model, place):
+            yield from ((f"{place}.{leaf}".lstrip("."), tensor) for leaf, tensor in on_meta)
+
+
+def _offloaded(model: Any, place: str) -> bool:
+    """Whether a hook on the module, or on one around it that also places what is inside, loads its values."""
+    while True:
+        hook = getattr(model.get_submodule(place), "_hf_hook", None)
+        if any(getattr(one, "offload", False) for one in getattr(hook, "hooks", [hook])):
+            return True
+        if not place:
+            return False
+        place = place.rpartition(".")[0]

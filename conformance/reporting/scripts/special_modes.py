@@ -1,0 +1,35 @@
+# ruff: noqa: INP001
+"""Decoding with end and pad tokens in a caller's form, and as plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.frame import DRAFT, EXTRAS, INPUTS, PLAINLY, SETTINGS, SPOKEN, make_model
+
+
+def decoded(ids: dict[str, Any]) -> list[int]:
+    """The new tokens."""
+    model, config = make_model(), GenerationConfig(**{**SETTINGS, "do_sample": False, "num_return_sequences": 1})
+    model.generation_config.pad_token_id = None
+    for name, value in ids.items():
+        setattr(config, name, value)
+    extras = dict(EXTRAS)
+    if DRAFT:
+        extras["assistant_model"] = assistant = make_model()
+        assistant.generation_config.num_assistant_tokens = DRAFT
+        assistant.generation_config.num_assistant_tokens_schedule = "constant"
+    start = INPUTS.get("decoder_input_ids", INPUTS["input_ids"]).shape[1]
+    tokens: list[int] = model.generate(**INPUTS, generation_config=config, **extras).sequences[0, start:].tolist()
+    return tokens
+
+
+def texts() -> tuple[dict[str, str], dict[str, str]]:
+    """Plain numbers first; then the form, and padding after the end."""
+    plain, got = decoded(PLAINLY), decoded(SPOKEN)
+    pad, ends = PLAINLY["pad_token_id"], PLAINLY["eos_token_id"]
+    end = next((step for step, token in enumerate(got) if token in ends), len(got))
+    filled = [*got[: end + 1], *(pad for _ in got[end + 1 :])] if "num_beams" in EXTRAS else got
+    return {"tokens": str(plain), "filled up": str(filled)}, {"tokens": str(got), "filled up": str(got)}
