@@ -31,7 +31,14 @@ NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
-OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import traceback", "import numpy as np", "import torch")
+OWN_IMPORTS = (
+    "import hashlib",
+    "import sys",
+    "import signal",
+    "import traceback",
+    "import numpy as np",
+    "import torch",
+)
 
 
 def render_script(finding: Finding, versions: dict[str, str] | None = None) -> str:
@@ -61,7 +68,8 @@ def _short_enough(script: str) -> str | None:
 def body_name(finding: Finding) -> str | None:
     """The body in `scripts/` that shows the finding, or None where none does."""
     script, field = registry.get(finding.signature.check).script, finding.signature.field
-    if script not in pieces.names() or finding.case.prompt.images or finding.case.model.tied:
+    alone = finding.case.plan is None or finding.case.plan.stands_alone()
+    if script not in pieces.names() or finding.case.prompt.images or finding.case.model.tied or not alone:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)

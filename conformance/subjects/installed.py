@@ -17,3 +17,9 @@ class Installed:
         """The call that a user would make."""
         with upstream.mechanism(call.mechanism):
             return model.generate(**call.arguments())
+
+    def place(self, recipe: Any) -> Any:
+        """The model of a `placing.recipe.Recipe`, placed by the installed loader and dispatcher."""
+        from conformance.placing.loaders import place_installed
+
+        return place_installed(recipe)

@@ -16,3 +16,15 @@ class Reference:
     def generate(self, model: Any, call: Call) -> Any:
         """The same call as the installed subject's, with our loop in place of the installed one."""
         return importlib.import_module(f"conformance.reference.{call.mechanism}").generate(model, call)
+
+    def place(self, recipe: Any) -> Any:
+        """The same, but a map that the loader would plan is the reference planner's."""
+        from conformance.placing.loaders import place_installed, planned_by_reference
+
+        return place_installed(planned_by_reference(recipe))
+
+    def audit(self, model: Any) -> None:
+        """Raise PlacementError where the model cannot run as it is placed."""
+        from conformance.reference.placement import audit_placement
+
+        audit_placement(model).raise_if_wrong()
