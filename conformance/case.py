@@ -221,6 +221,10 @@ class Plan(Record):
         """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""
         return {}
 
+    def stands_alone(self) -> bool:
+        """Whether a script without this project can show a failure of a case with this plan."""
+        return True
+
     def __init_subclass__(cls, family: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if family in Plan.known:

@@ -96,6 +96,11 @@ def applies(reason: str, when: Callable[[Runs], bool]) -> Callable[[Rule], Rule]
     return lambda rule: _with_guard(rule, guard)
 
 
+def guarded(guard: Guard) -> Callable[[Rule], Rule]:
+    """A guard that finds its own reason: the check is not applicable where `guard` gives one."""
+    return lambda rule: _with_guard(rule, guard)
+
+
 def _with_guard(rule: Rule, guard: Guard) -> Rule:
     rule.guards = (guard, *getattr(rule, "guards", ()))  # type: ignore[attr-defined]
     return rule

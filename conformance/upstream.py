@@ -236,3 +236,48 @@ def prepare_special_tokens(
     """The installed preparation: sets `_bos_token_tensor` and its like on the config that it is given."""
     known = {"batch_size": batch_size} if special_tokens_know_the_batch() else {}
     model._prepare_special_tokens(generation_config, has_mask, device=device, **known)
+
+
+def lacks_python_backend() -> str | None:
+    """Why this torch cannot have a device written in Python, or None."""
+    if release("torch") < (2, 10):
+        return "torch before 2.10 has no Python backend for devices of others"
+    return None
+
+
+def register_python_backend(name: str, module: Any, hooks: Any, guard: Any) -> None:
+    """Register a device written in Python; torch calls the way to do it experimental."""
+    from torch.utils import backend_registration
+
+    backend_registration._setup_privateuseone_for_python_backend(
+        rename=name, backend_module=module, hook=hooks, device_guard=guard
+    )
+
+
+def no_advice_on_loading() -> None:
+    """No progress bars and no warnings of what was offloaded, for the rest of the process."""
+    no_progress_bars()
+    logging.getLogger("accelerate").setLevel(logging.ERROR)
+
+
+def one_kind_of_experts(model: Any) -> None:
+    """Mixtures of experts compute the plain way, which is the same on every device; older releases know no other."""
+    if hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("eager")
+
+
+@contextmanager
+def file_reader_knows(name: str) -> Iterator[None]:
+    """Inside, accelerate reads offloaded weights to devices called `name`: its reader has a list of those it knows."""
+    from accelerate.utils import offload
+
+    plain = offload.safe_open
+
+    def safe_open(path: Any, framework: str, device: Any = "cpu") -> Any:
+        return plain(path, framework=framework, device="cpu" if str(device).startswith(name) else device)
+
+    offload.safe_open = safe_open
+    try:
+        yield
+    finally:
+        offload.safe_open = plain

@@ -70,7 +70,8 @@ def body_name(finding: Finding) -> str | None:
     script, field = registry.get(finding.signature.check).script, finding.signature.field
     case = finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    if script not in pieces.names() or case.prompt.images or case.model.tied or criteria:
+    replayed = criteria or case.prompt.images or case.model.tied or (case.plan and not case.plan.stands_alone())
+    if script not in pieces.names() or replayed:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)

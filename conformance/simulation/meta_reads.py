@@ -1,41 +1,73 @@
-"""Notice every operation that would need the value of a tensor on `meta`, whether or not it raises."""
+"""A watch over every op for inputs on `meta`, which hold no values.
+
+`torch.mm(cpu, meta)` returns garbage without a word, so errors alone do not show a weight that was left behind.
+An op reads `meta` when it is given a tensor there and gives one elsewhere, or a number. Copies to `meta`, and
+shapes computed there, read nothing; an op that raises tells it itself.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-# Operations whose result depends on values even where it is no tensor, or whose shape does.
-READS = ("_local_scalar_dense", "is_nonzero", "equal", "nonzero", "masked_select", "unique", "_unique2")
+SHAPE_ONLY = {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros",
+              "aten::new_empty", "aten::new_full", "aten::new_ones", "aten::rand_like", "aten::randn_like",
+              "aten::new_empty_strided"}  # fmt: skip
 
 
 class MetaReads(TorchDispatchMode):
-    """`seen` names the operations that read a `meta` tensor's value or copy it to a device that has values.
-
-    An operation between `meta` and a real device counts too: what it gives on the real device is garbage.
-    """
+    """Counts the ops that read a tensor on `meta`, by name, while it is active; `refused` those that raised at it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[str] = []
+        self.reads: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation; note it when it reads."""
-        kwargs = kwargs or {}
-        if not any(tensor.is_meta for tensor in _tensors((args, kwargs))):
-            return func(*args, **kwargs)
+    @property
+    def seen(self) -> list[str]:
+        """The names of all of them, sorted."""
+        return sorted({*self.reads, *self.refused})
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Every op passes here."""
+        name = str(func._schema.name)
+        given = list(_tensors((args, kwargs or {})))
+        if name in SHAPE_ONLY or not any(tensor.is_meta for tensor in given):
+            return func(*args, **(kwargs or {}))
         try:
-            result = func(*args, **kwargs)
+            result = func(*args, **(kwargs or {}))
         except (RuntimeError, NotImplementedError):  # what a read on `meta` raises, where it is noticed at all
-            self.seen.append(str(func))
+            self.refused[name] += 1
             raise
-        if func.overloadpacket.__name__ in READS or any(not tensor.is_meta for tensor in _tensors(result)):
-            self.seen.append(str(func))
+        made = list(_tensors(result))
+        if any(not tensor.is_meta for tensor in made) or (not made and result is not None):
+            self.reads[name] += 1
         return result
 
 
-def _tensors(tree: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, Iterable) and isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+
+
+class MetaReadsProbe:
+    """The watch as a probe of a run: its value is op name → how many times it read `meta`."""
+
+    name = "meta_reads"
+
+    @contextmanager
+    def around(self, model: Any, call: Any) -> Iterator[Any]:  # noqa: ARG002
+        """Watch one call."""
+        watch = MetaReads()
+        with watch:
+            yield lambda: dict(watch.reads)

@@ -24,3 +24,9 @@ class Installed:
         own = copy.deepcopy(generation_config)
         upstream.prepare_special_tokens(model, own, **asked)
         return {name: getattr(own, f"_{name}_token_tensor") for name in ("bos", "eos", "pad", "decoder_start")}
+
+    def place(self, recipe: Any) -> Any:
+        """The model of a `placing.recipe.Recipe`, placed by the installed loader and dispatcher."""
+        from conformance.placing.loaders import place_installed
+
+        return place_installed(recipe)

@@ -21,3 +21,15 @@ class Reference:
     def special_tokens(self, model: Any, generation_config: Any, **asked: Any) -> dict[str, Any]:
         """Prepared tokens by name (bos, eos, pad, decoder_start): plain ints first, tensors last."""
         return special_tokens.prepared_for(model, generation_config, **asked)
+
+    def place(self, recipe: Any) -> Any:
+        """The same, but a map that the loader would plan is the reference planner's."""
+        from conformance.placing.loaders import place_installed, planned_by_reference
+
+        return place_installed(planned_by_reference(recipe))
+
+    def audit(self, model: Any) -> None:
+        """Raise PlacementError where the model cannot run as it is placed."""
+        from conformance.reference.placement import audit_placement
+
+        audit_placement(model).raise_if_wrong()

@@ -32,3 +32,16 @@ MISPLACED: list[int]  # numbers of the parameters on `meta`; none: all
 
 def make_model() -> Any:
     """A new model with the weights of the report."""
+
+
+WEIGHT_SEED: int  # of the model's weights
+SCALE: float  # of the model's weights
+GEMMA: dict[str, Any]  # the config of a DiffusionGemma, which is the model then; empty where it is not
+TIES: dict[str, str] | None  # patterns of weights tied to others, for a subclass of the model
+PLACING: dict[str, Any]  # loader, device_map, max_memory, buffers
+IDS: str  # where the inputs are put: `model.device`, or where the embeddings run
+HOW: dict[str, Any]  # how it decodes: what is instead of the inputs, and settings beside SETTINGS
+
+
+def fill(model: Any, seed: int, scale: float) -> None:
+    """Weights as the report has them."""

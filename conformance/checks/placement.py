@@ -1,0 +1,211 @@
+"""Where a model's weights are must not change what it says, whatever the device map, and must be told clearly.
+
+undispatched model (loaded by the same loader without a map) → planned or refused → every weight reachable, tied
+groups one, the map complete → no op reads what is not there → the same answer → saved and loaded again.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from conformance.compare import crash_difference
+from conformance.errors import NotBuildable
+from conformance.placing.comparing import compare_calls, config_changes, refused_clearly
+from conformance.placing.stranding import stranded_outcome
+from conformance.placing.world import World
+from conformance.reference.tying import tied_groups
+from conformance.registry import applies, check, family, guarded
+from conformance.runs import Runs
+from conformance.simulation import accelerator
+from conformance.verdicts import Comparison, Difference
+
+PLACEMENT = family(
+    "placement",
+    floors={"held: offloaded": 0.1, "held: two places": 0.05, "map: auto": 0.05, "loader: from_pretrained": 0.2},
+    reachable=("a transfer", "held: sim", "left on meta", "model: tied blocks", "model: diffusion gemma"),
+    isolated=True,
+)
+
+
+def world(runs: Runs) -> World | str:
+    """What the case is about, or why it cannot be had here."""
+
+    def make() -> World | str:
+        if not hasattr(runs.subject, "place"):
+            return "the subject places no models"
+        plan = runs.case.plan
+        if plan.simulated and (reason := accelerator.why_not()):
+            return reason
+        named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
+        if max(named, default=-1) >= plan.accelerators:
+            return "the recipe names accelerators that are not present in it"
+        try:
+            made = World(runs)
+        except NotBuildable as error:
+            return str(error)
+        crash = made.unplaced.crash
+        return made if crash is None else f"the same without a placement raises {crash.type}"
+
+    return runs.once("placement world", make)
+
+
+def _of(runs: Runs) -> World:
+    made = world(runs)
+    assert isinstance(made, World)
+    return made
+
+
+def _cannot_be_had(runs: Runs) -> str | None:
+    made = world(runs)
+    return made if isinstance(made, str) else None
+
+
+def _was_placed(runs: Runs) -> str | None:
+    if reason := _cannot_be_had(runs):
+        return reason
+    if runs.case.plan.stranded is not None:
+        return "a part is left on meta on purpose"
+    return "the model could not be placed" if _of(runs).placed.crash else None
+
+
+def _can_run(runs: Runs) -> str | None:
+    if reason := _was_placed(runs):
+        return reason
+    crash = _of(runs).unplaced_outcome.crash
+    if crash is not None:
+        return f"the undispatched model raises {crash.type} in this mode"
+    return "a weight is stranded already, which is another check's" if _of(runs).placed.report.stranded else None
+
+
+@check(PLACEMENT, bitwise=True, script="placing_crashes")
+@guarded(_cannot_be_had)
+def planning_never_crashes(runs: Runs) -> Comparison:
+    """Placing a model either works or is refused clearly, whatever the map and however little memory there is.
+
+    A refusal is a ValueError or RuntimeError that speaks of the map, the memory or the folder, and of what to do.
+    """
+    crash = _of(runs).placed.crash
+    if crash is None or refused_clearly(crash):
+        return Comparison(allowed=[f"refused: {crash.message[:80]}"] if crash else [])
+    return crash_difference(crash, "the same model loads without a placement")
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="stranded")
+@guarded(_was_placed)
+def nothing_stranded_on_meta(runs: Runs) -> Comparison:
+    """After placing, every weight is where its module runs, or a hook has a copy of it to bring there."""
+    stranded = _of(runs).placed.report.stranded
+    for name, why in stranded.items():
+        got = f"{name}: {why} ({len(stranded)} in all)"
+        return Comparison.of(Difference("missing", "weights", "every weight there, or brought by a hook", got))
+    return Comparison()
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@guarded(_was_placed)
+@applies("the map itself splits a tied group", lambda runs: not runs.case.plan.split_tied)
+@applies("the model ties no weights", lambda runs: bool(tied_groups(_of(runs).base)))
+def placed_groups_stay_tied(runs: Runs) -> Comparison:
+    """Weights that are tied stay one: in one place, with one storage or one offloaded value."""
+    for group, where in _of(runs).placed.report.split.items():
+        return Comparison.of(Difference("changed", "tied group", "one weight", f"{', '.join(group)}: {where}"))
+    return Comparison()
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@guarded(_was_placed)
+def map_covers_the_model(runs: Runs) -> Comparison:
+    """A placed model says where its modules are: `hf_device_map` covers every one that has weights.
+
+    A model that runs on one device need not have a map.
+    """
+    placed = _of(runs).placed
+    for module in placed.report.unmapped:
+        got = f"none for {module or 'the model itself'}"
+        return Comparison.of(Difference("missing", "hf_device_map", "an entry for every module", got))
+    if getattr(placed.model, "hf_device_map", None) is not None:
+        return Comparison()
+    if runs.case.plan.loader in ("cpu_offload", "disk_offload"):
+        return Comparison(allowed=["an offloaded model runs on one device and has no hf_device_map"])
+    if len(placed.holding) > 1:
+        got = f"no map, weights on {', '.join(placed.holding)}"
+        return Comparison.of(Difference("missing", "hf_device_map", "a map", got))
+    return Comparison(allowed=["a model on one device has no hf_device_map"])
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="meta_reads")
+@guarded(_can_run)
+def no_op_reads_meta(runs: Runs) -> Comparison:
+    """While a placed model decodes, no op is given a tensor on `meta` and gives values: they would be garbage.
+
+    An op that refuses such a tensor raises; that is a matter of `placed-matches-unplaced`.
+    """
+    reads = _silent_reads(runs)
+    if not reads:
+        return Comparison()
+    first = min(reads)
+    got = ", ".join(f"{op} {count} times" for op, count in sorted(reads.items()))
+    return Comparison.of(Difference("values", "meta input", "no op reads meta", got, raised_in=first))
+
+
+def _silent_reads(runs: Runs) -> dict[str, int]:
+    found: dict[str, int] = _of(runs).placed_outcome.extra["meta_reads"]
+    return found
+
+
+@check(
+    PLACEMENT,
+    stands_on=["planning-never-crashes", "nothing-stranded-on-meta", "placed-groups-stay-tied", "no-op-reads-meta"],
+    script="placed",
+)
+@guarded(_can_run)
+@applies("an op reads meta already, which is another check's", lambda runs: not _silent_reads(runs))
+def placed_matches_unplaced(runs: Runs) -> Comparison:
+    """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
+
+    Token ids are put where the embeddings run, or on `model.device`, as the documentation does.
+    """
+    own = _of(runs)
+    if own.placed_outcome.crash is not None:
+        return crash_difference(own.placed_outcome.crash, "the undispatched model works")
+    return compare_calls(own.placed_outcome, own.unplaced_outcome, runs.bound)
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
+@guarded(_was_placed)
+def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
+    """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
+    own = _of(runs)
+    if own.reloaded.crash is not None:
+        return crash_difference(own.reloaded.crash, "the undispatched model is saved and loaded")
+    expected, got = own.unplaced.model.state_dict(), own.reloaded.model.state_dict()
+    for name, tensor in expected.items():
+        if name not in got or not torch.equal(tensor, got[name]):
+            return Comparison.of(Difference("changed", "weights", "as before", f"{name} differs after reloading"))
+    for group, where in own.reloaded.report.split.items():
+        return Comparison.of(Difference("changed", "tied group", "one weight", f"{', '.join(group)}: {where}"))
+    return Comparison()
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True)
+@guarded(_was_placed)
+def placement_changes_no_config(runs: Runs) -> Comparison:
+    """Placing a model leaves its config and its generation config as the same loader makes them without a map."""
+    own = _of(runs)
+    for path, how in config_changes(own.unplaced.config, own.placed.config).items():
+        return Comparison.of(Difference("changed", path, "as without a placement", how))
+    return Comparison()
+
+
+@check(PLACEMENT, bitwise=True)
+@guarded(_cannot_be_had)
+@applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
+def stranded_weight_is_named(runs: Runs) -> Comparison:
+    """A weight that was left on `meta` with nothing to bring it gives an error that names it or its module.
+
+    Without one, an op may compute garbage from it in silence, or fail far from the cause.
+    """
+    own = _of(runs)
+    if own.unplaced_outcome.crash is not None:
+        return Comparison(not_applicable="the model raises in this mode with all its weights")
+    return stranded_outcome(runs, own)

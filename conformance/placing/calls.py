@@ -1,0 +1,94 @@
+"""The call of a placement case: its mode of decoding, with the inputs where the case puts them."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from conformance import upstream
+from conformance.call import Call
+from conformance.placing.models import CANVAS, SPECIAL
+from conformance.plans.placement import PlacementPlan
+from conformance.runs import Runs
+from conformance.subjects.installed import Installed
+
+if TYPE_CHECKING:
+    from conformance.placing.world import Placed
+
+DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
+DRAFT = 3  # tokens that lookup and an assistant suggest at once
+
+
+class OwnGenerate:
+    """A model whose class decodes in a way of its own: only the sequences are comparable."""
+
+    name = Installed.name
+
+    def generate(self, model: Any, call: Call) -> Any:
+        """Its own `generate`, with its own kind of config."""
+        made = model.generate(**call.inputs, **call.extras)
+        return getattr(made, "sequences", made)
+
+
+def make(runs: Runs, plan: PlacementPlan, base: Any, placed: Placed) -> tuple[Any, Call]:
+    """Who decodes (None: the case's subject), and what it is asked."""
+    device = placed.report.input_device if plan.ids == "embeddings" else placed.model.device
+    if plan.model == "diffusion gemma":
+        ids = torch.tensor([runs.case.prompt.rows[0]]).clamp(max=SPECIAL - 1)
+        few = {"max_new_tokens": CANVAS, "max_denoising_steps": DENOISING}
+        return OwnGenerate(), Call({"input_ids": ids.to(device)}, None, extras=few)
+    call = MODES[plan.mode](runs, base)
+    moved = {name: tensor.to(device) for name, tensor in call.inputs.items()}
+    return (None if plan.mode == "plain" and plan.model == "own" else Installed()), call.replace(inputs=moved)
+
+
+def _plain(runs: Runs, _: Any) -> Call:
+    return runs.call()
+
+
+def _static(runs: Runs, _: Any) -> Call:
+    return runs.call(**upstream.static_cache_settings())
+
+
+def _lookup(runs: Runs, _: Any) -> Call:
+    return runs.call([0], do_sample=False, prompt_lookup_num_tokens=DRAFT)
+
+
+def _beams(runs: Runs, _: Any) -> Call:
+    return runs.call(do_sample=False, num_beams=2)
+
+
+def _embeddings(runs: Runs, base: Any) -> Call:
+    """The prompt's embeddings in place of its ids (those of the decoder stay ids)."""
+    call = runs.call()
+    inputs = dict(call.inputs)
+    with torch.no_grad():
+        inputs["inputs_embeds"] = base.get_input_embeddings()(inputs.pop("input_ids"))
+    return call.replace(inputs=inputs)
+
+
+def _no_inputs(runs: Runs, _: Any) -> Call:
+    """No prompt at all: `generate` begins with the first token of the model's config."""
+    return runs.call([0]).replace(inputs={})
+
+
+def _assisted(runs: Runs, base: Any) -> Call:
+    """The same model, unplaced, suggests the tokens."""
+    assistant = copy.deepcopy(base)
+    assistant.generation_config.num_assistant_tokens = DRAFT
+    assistant.generation_config.num_assistant_tokens_schedule = "constant"
+    assistant.generation_config.assistant_confidence_threshold = 0.0
+    return runs.call([0], do_sample=False).replace(extras={"assistant_model": assistant})
+
+
+MODES = {
+    "plain": _plain,
+    "static": _static,
+    "lookup": _lookup,
+    "beams": _beams,
+    "embeddings": _embeddings,
+    "no inputs": _no_inputs,
+    "assisted": _assisted,
+}

@@ -1,0 +1,78 @@
+"""The calls on a placed and an unplaced model side by side; and what counts as a clear refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.compare import compare_steps, scale_of
+from conformance.outcome import Crash, Outcome
+from conformance.verdicts import Comparison, Difference
+
+CLEAR_TYPES = ("ValueError", "RuntimeError", "DoesNotFit", "PlacementError", "OutOfMemory", "NotImplementedError")
+CLEAR_WORDS = ("device_map", "device map", "max_memory", "offload_folder", "offload_dir", "memory", "does not fit")
+# Where a config was loaded from, and by what: no part of what it says.
+OF_LOADING = ("_name_or_path", "transformers_version")
+
+
+def refused_clearly(crash: Crash) -> bool:
+    """Whether an exception says what is wrong with the placement: its type is one for that, and so are its words."""
+    return crash.type in CLEAR_TYPES and any(word in crash.message for word in CLEAR_WORDS)
+
+
+def compare_calls(placed: Outcome, unplaced: Outcome, relative: float) -> Comparison:
+    """Sequences exactly; logits of each step within `relative` times the largest, up to the first other token."""
+    assert placed.sequences is not None
+    assert unplaced.sequences is not None
+    same = placed.sequences.shape == unplaced.sequences.shape and bool((placed.sequences == unplaced.sequences).all())
+    if not unplaced.logits:
+        return Comparison() if same else Comparison.of(_other_tokens(placed, unplaced))
+    shared = _shared_steps(placed, unplaced)
+    result = Comparison()
+    for row in range(min(placed.logits[0].shape[0], unplaced.logits[0].shape[0])):
+        got, expected = ([step[row] for step in o.logits[:shared]] for o in (placed, unplaced))
+        result += compare_steps("logits", got, expected, lambda _: 0.0, f"row {row} ", relative)
+    if not result.differences and not same:
+        result += _first_other_token(placed, unplaced, relative)
+    return result
+
+
+def _shared_steps(placed: Outcome, unplaced: Outcome) -> int:
+    """How many steps were decoded after the same tokens, the one that gives the first other token included."""
+    assert placed.sequences is not None
+    assert unplaced.sequences is not None
+    most = min(len(placed.logits), len(unplaced.logits))
+    start = unplaced.sequences.shape[1] - unplaced.steps
+    width = min(placed.sequences.shape[1], unplaced.sequences.shape[1])
+    if len(placed.sequences) != len(unplaced.sequences):
+        return 1
+    differ = (placed.sequences[:, :width] != unplaced.sequences[:, :width]).any(dim=0).nonzero().flatten().tolist()
+    return min(most, differ[0] - start + 1) if differ else most
+
+
+def _first_other_token(placed: Outcome, unplaced: Outcome, relative: float) -> Comparison:
+    """A tie, where the two best scores of that step are closer than rounding; else a difference."""
+    step = _shared_steps(placed, unplaced) - 1
+    best = unplaced.scores[step].topk(2, dim=-1).values
+    gap = float((best[:, 0] - best[:, 1]).min())
+    if gap <= 2 * relative * scale_of(list(unplaced.scores[step])):
+        return Comparison(ties=[f"step {step}: the two best tokens are {gap:.1e} apart"])
+    return Comparison.of(_other_tokens(placed, unplaced))
+
+
+def _other_tokens(placed: Outcome, unplaced: Outcome) -> Difference:
+    assert placed.sequences is not None
+    assert unplaced.sequences is not None
+    return Difference("tokens", "sequences", str(unplaced.sequences.tolist()), str(placed.sequences.tolist()))
+
+
+def config_changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> dict[str, str]:
+    """What differs between two nested configs: dotted name → how."""
+    found: dict[str, str] = {}
+    for name in sorted({*before, *after} - set(OF_LOADING)):
+        here, old, new = f"{path}{name}", before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            found |= config_changes(old, new, f"{here}.")
+        elif old != new:
+            found[here] = f"{old!r} became {new!r}"
+    return found

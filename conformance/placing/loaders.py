@@ -1,0 +1,75 @@
+"""Placing a model by the installed loader and dispatcher: the calls that a user would make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from conformance.placing.recipe import Recipe
+from conformance.reference.placement import plan_device_map
+
+
+def place_installed(recipe: Recipe) -> Any:
+    """The placed model. Raises whatever the loader raises."""
+    return LOADERS[recipe.loader](recipe)
+
+
+def planned_by_reference(recipe: Recipe) -> Recipe:
+    """The recipe with a map of the reference planner in place of the name of a way to plan one. Raises DoesNotFit."""
+    if not isinstance(recipe.device_map, str):
+        return recipe
+    plan = plan_device_map(recipe.model, recipe.max_memory or {"cpu": float("inf")})
+    return replace(recipe, device_map=plan.device_map, max_memory=None)
+
+
+def _from_pretrained(recipe: Recipe) -> Any:
+    return (
+        type(recipe.model)
+        .from_pretrained(
+            recipe.checkpoint,
+            device_map=recipe.device_map,
+            max_memory=recipe.max_memory,
+            offload_folder=str(recipe.offload_folder),
+            offload_buffers=recipe.offload_buffers,
+            attn_implementation=recipe.model.config._attn_implementation,
+            dtype=recipe.model.dtype,
+        )
+        .eval()
+    )
+
+
+def _dispatch_model(recipe: Recipe) -> Any:
+    from accelerate import dispatch_model
+
+    return dispatch_model(
+        recipe.model,
+        device_map=recipe.device_map,
+        offload_dir=str(recipe.offload_folder),
+        offload_buffers=recipe.offload_buffers,
+        skip_keys=getattr(recipe.model, "_skip_keys_device_placement", None),
+    )
+
+
+def _cpu_offload(recipe: Recipe) -> Any:
+    import torch
+    from accelerate import cpu_offload
+
+    device = torch.device(recipe.run_on)
+    return cpu_offload(recipe.model, execution_device=device, offload_buffers=recipe.offload_buffers)
+
+
+def _disk_offload(recipe: Recipe) -> Any:
+    import torch
+    from accelerate import disk_offload
+
+    device = torch.device(recipe.run_on)
+    folder = str(recipe.offload_folder)
+    return disk_offload(recipe.model, folder, execution_device=device, offload_buffers=recipe.offload_buffers)
+
+
+LOADERS = {
+    "from_pretrained": _from_pretrained,
+    "dispatch_model": _dispatch_model,
+    "cpu_offload": _cpu_offload,
+    "disk_offload": _disk_offload,
+}

@@ -1,0 +1,64 @@
+"""A placement recipe made concrete for one model: names of modules and bytes instead of turns and per cents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from conformance.plans.placement import PlacementPlan
+from conformance.reference.planner import Device, make_units
+from conformance.reference.tying import named_tensors
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a subject is asked to do with a model.
+
+    model: the unplaced one; checkpoint: a folder in which it was saved; device_map: module names → devices, or the
+    name of a way to plan one within max_memory (bytes); offload_folder: where what goes to the disk may be written.
+    """
+
+    model: Any
+    checkpoint: Path
+    offload_folder: Path
+    loader: str
+    device_map: dict[str, Device] | str
+    max_memory: dict[Device, int] | None = None
+    offload_buffers: bool = False
+
+    @property
+    def run_on(self) -> Device:
+        """The device on which an offloaded model runs: the first of the map."""
+        assert isinstance(self.device_map, Mapping)
+        return next(iter(self.device_map.values()))
+
+
+def recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path) -> Recipe:
+    """The plan for this model. Module names come from the reference planner's cut of it."""
+    given = (model, checkpoint, offload_folder, plan.loader)
+    if plan.planned:
+        return Recipe(*given, plan.map, _memory(plan, model), plan.offload_buffers)
+    if plan.map == "whole" or plan.loader in ("cpu_offload", "disk_offload"):
+        return Recipe(*given, {"": plan.places[0]}, None, plan.offload_buffers)
+    units = make_units(model, set(getattr(model, "_no_split_modules", None) or ()))
+    groups = [[name] for unit in units for name in unit.names] if plan.split_tied else [list(u.names) for u in units]
+    placed = zip(groups, cycle(plan.places), strict=False)
+    device_map: dict[str, Device] = {name: place for names, place in placed for name in names}
+    return Recipe(*given, device_map, None, plan.offload_buffers)
+
+
+def _memory(plan: PlacementPlan, model: nn.Module) -> dict[Device, int]:
+    devices: list[Device] = [*range(plan.accelerators), "cpu"]
+    size = size_of(model)
+    return {device: max(1, size * share // 100) for device, share in zip(devices, cycle(plan.budget or (100,)))}
+
+
+def size_of(model: nn.Module) -> int:
+    """The bytes of a model's weights, each once."""
+    tensors = {id(tensor): tensor for tensor in named_tensors(model).values()}
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

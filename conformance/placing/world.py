@@ -1,0 +1,159 @@
+"""One placement case made real: the unplaced model, the placed one, and a call on each, all made once.
+
+Simulated devices are present only while something of the case runs.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.clock import MODEL_CODE
+from conformance.limits import time_limit
+from conformance.outcome import Crash, Outcome
+from conformance.placing import calls, models
+from conformance.placing.recipe import Recipe, recipe_of
+from conformance.plans.placement import PlacementPlan
+from conformance.reference.placement import PlacementReport, audit_placement
+from conformance.reference.tying import named_tensors
+from conformance.runs import Runs
+from conformance.simulation import accelerator
+from conformance.simulation.ledger import LEDGER
+from conformance.simulation.meta_reads import MetaReadsProbe
+
+
+@dataclass
+class Placed:
+    """A placed model, or the crash of placing it, with the audit of it and the devices that hold weights."""
+
+    model: Any = None
+    crash: Crash | None = None
+    report: PlacementReport = field(default_factory=PlacementReport)
+    holding: tuple[str, ...] = ()
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+class World:
+    """What the checks of the family look at. Raises NotBuildable where the type has no such model."""
+
+    def __init__(self, runs: Runs) -> None:
+        upstream.no_advice_on_loading()
+        self.runs = runs
+        self.plan: PlacementPlan = runs.case.plan
+        self._folder = tempfile.TemporaryDirectory(prefix="placement-")  # as long as what is offloaded there
+        self.folder = Path(self._folder.name)
+        self.base = models.make(runs.scenario, self.plan.model)
+
+    @contextmanager
+    def present(self) -> Iterator[None]:
+        """The case's devices are there inside."""
+        if not self.plan.simulated:
+            yield
+            return
+        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(accelerator.NAME):
+            yield
+
+    @cached_property
+    def checkpoint(self) -> Path | Crash:
+        """Where the unplaced model was saved, or why it could not be."""
+        folder = self.folder / "saved"
+        try:
+            with MODEL_CODE.running():
+                copy.deepcopy(self.base).save_pretrained(folder)
+        except Exception as error:  # noqa: BLE001 - saving is the release's, too
+            return Crash.of(error)
+        return folder
+
+    @cached_property
+    def unplaced(self) -> Placed:
+        """The model as the same loader gives it without a placement."""
+        if self.plan.loader != "from_pretrained":
+            return self._described(copy.deepcopy(self.base))
+        if isinstance(self.checkpoint, Crash):
+            return Placed(crash=self.checkpoint)
+        config = self.base.config
+        try:
+            with time_limit(), MODEL_CODE.running():
+                kept = {"attn_implementation": config._attn_implementation, "dtype": self.base.dtype}
+                model = type(self.base).from_pretrained(self.checkpoint, **kept).eval()
+        except Exception as error:  # noqa: BLE001 - loading without a placement is no check's concern here
+            return Placed(crash=Crash.of(error))
+        return self._described(model)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """What the subject is asked to do."""
+        checkpoint = self.checkpoint if isinstance(self.checkpoint, Path) else self.folder
+        offload = self.folder / "offloaded"
+        offload.mkdir(exist_ok=True)
+        return recipe_of(self.plan, copy.deepcopy(self.base), checkpoint, offload)
+
+    @cached_property
+    def placed(self) -> Placed:
+        """The model as the subject placed it."""
+        with self.present():
+            try:
+                with time_limit(), torch.no_grad(), MODEL_CODE.running():
+                    model = self.runs.subject.place(self.recipe)  # type: ignore[attr-defined]
+            except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
+                return Placed(crash=Crash.of(error))
+            placed = self._described(model)
+        self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
+        self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
+        return placed
+
+    def _described(self, model: Any) -> Placed:
+        """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
+        config = {"config": model.config.to_dict(), "generation_config": model.generation_config.to_dict()}
+        upstream.one_kind_of_experts(model)
+        if self.plan.model != "diffusion gemma":
+            model.generation_config = self.runs.scenario.plain_generation_config()
+        held = {str(tensor.device) for tensor in named_tensors(model).values()}
+        places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
+        return Placed(model, report=audit_placement(model), holding=places, config=config)
+
+    def outcome(self, placed: Placed) -> Outcome:
+        """The case's call on a model, its tensors brought to the CPU; `extra` tells what read `meta`, and moves."""
+        with self.present():
+            subject, call = calls.make(self.runs, self.plan, self.base, placed)
+            probes = [MetaReadsProbe()]
+            outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
+            outcome.extra["transfers"] = sum(LEDGER.transfers.values())
+            outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
+            outcome.logits = tuple(step.cpu() for step in outcome.logits)
+            outcome.scores = tuple(step.cpu() for step in outcome.scores)
+        return outcome
+
+    @cached_property
+    def unplaced_outcome(self) -> Outcome:
+        """The call on the unplaced model."""
+        return self.outcome(self.unplaced)
+
+    @cached_property
+    def placed_outcome(self) -> Outcome:
+        """The call on the placed model."""
+        outcome = self.outcome(self.placed)
+        self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
+        return outcome
+
+    @cached_property
+    def reloaded(self) -> Placed:
+        """The placed model saved, and loaded again without a placement."""
+        folder = self.folder / "again"
+        try:
+            with self.present(), time_limit(), MODEL_CODE.running():
+                self.placed.model.save_pretrained(folder)
+            with time_limit(), MODEL_CODE.running():
+                model = type(self.base).from_pretrained(folder, dtype=self.base.dtype)
+        except Exception as error:  # noqa: BLE001 - saving and loading are what is tested
+            return Placed(crash=Crash.of(error))
+        return Placed(model, report=audit_placement(model))

@@ -1,0 +1,101 @@
+"""The plan of the `placement` family: which model, where its parts go, by which loader, and how it decodes then."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import Self
+
+from conformance.case import Case, Plan
+
+Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
+Model = Literal["own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma"]
+Loader = Literal["from_pretrained", "dispatch_model", "cpu_offload", "disk_offload"]
+Map = Literal["whole", "parts", "auto", "balanced", "balanced_low_0", "sequential"]
+Mode = Literal["plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted"]
+PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
+
+
+class PlacementPlan(Plan, family="placement"):
+    """A placement as plain values.
+
+    model: the case's own, one of its subclasses with weights tied by patterns, or DiffusionGemma; places: where the
+    parts go, in turn (`whole` takes the first); split_tied: a map of parts may put the members of a tied group in
+    different places; budget: per cent of the model's size that each accelerator, then the CPU, may hold where the
+    loader plans; accelerators: how many simulated ones are present; ids: the caller puts the token ids where the
+    embeddings run, or on `model.device` as the documentation says;
+    stranded: the number of a part that is left on `meta` with nothing that brings it.
+    """
+
+    model: Model = "own"
+    loader: Loader = "from_pretrained"
+    map: Map = "whole"
+    places: Annotated[tuple[Place, ...], Field(min_length=1, max_length=8, strict=False)] = ("cpu",)
+    split_tied: bool = False
+    budget: Annotated[tuple[Annotated[int, Field(ge=1, le=300)], ...], Field(max_length=5, strict=False)] = ()
+    accelerators: Annotated[int, Field(ge=0, le=4)] = 0
+    offload_buffers: bool = False
+    ids: Literal["embeddings", "model.device"] = "embeddings"
+    mode: Mode = "plain"
+    stranded: Annotated[int, Field(ge=0, le=63)] | None = None
+
+    @property
+    def planned(self) -> bool:
+        """Whether the loader makes the map."""
+        return self.map in PLANNED
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the placement needs simulated accelerators."""
+        return self.accelerators > 0
+
+    @property
+    def offloads(self) -> bool:
+        """Whether the recipe itself keeps weights elsewhere than where they run."""
+        chosen = self.places[:1] if self.map == "whole" else self.places
+        return self.loader in ("cpu_offload", "disk_offload") or (not self.planned and "disk" in chosen)
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """What the recipe asks for."""
+        found = {f"model: {self.model}", f"loader: {self.loader}", f"map: {self.map}", f"mode: {self.mode}"}
+        found |= {f"ids: {self.ids}"} | ({"accelerators"} if self.simulated else set())
+        return found | ({"left on meta"} if self.stranded is not None else set())
+
+    def traits(self) -> tuple[str, ...]:
+        """What a failure needs: the recipe without the numbers, which places it names included."""
+        values = {"model": self.model, "loader": self.loader, "ids": self.ids, "mode": self.mode}
+        plainest = type(self)()
+        found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
+        found += ["map: planned"] if self.planned else [f"map: {self.map}"] if self.map != plainest.map else []
+        places = self.places[:1] if self.map == "whole" else () if self.planned else self.places
+        kinds = sorted({place.split(":")[0] for place in places} - {"cpu"})
+        found += [f"place: {kind}" for kind in kinds]
+        flags = {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
+        flags |= {"accelerators": self.simulated, "left on meta": self.stranded is not None}
+        return (*found, *(name for name, on in flags.items() if on))
+
+    def plainer(self) -> Iterator[Self]:
+        """Each field back at its default, fewer places, the first part stranded."""
+        yield from super().plainer()
+        if self.planned:
+            yield self.replace(map="auto") if self.map != "auto" else self.replace(map="parts", budget=())
+        if len(self.places) > 1:
+            yield self.replace(places=self.places[:1])
+            yield self.replace(places=self.places[: len(self.places) // 2 + 1])
+        if self.stranded:
+            yield self.replace(stranded=0)
+        if self.accelerators > 1:
+            yield self.replace(accelerators=1, budget=self.budget[:1] + self.budget[-1:])
+
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """The model, the placement and the call."""
+        # Made from the scenario by a room above this one.
+        made: dict[str, str] = importlib.import_module("conformance.placing.constants").constants(self, scenario)
+        return made
+
+    def stands_alone(self) -> bool:
+        """Only without simulated accelerators, which are this project's."""
+        return not self.simulated

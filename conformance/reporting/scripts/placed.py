@@ -1,0 +1,17 @@
+# ruff: noqa: INP001
+"""The answer of a placed model against that of the same model undispatched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.reporting.scripts.placing import answer, base_model, placed
+
+ROWS = "all"
+UNSEEN = ("logits",)
+
+
+def texts() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The sequences of both."""
+    base = base_model()
+    return answer(base, base), answer(placed(base), base)

@@ -1,0 +1,216 @@
+"""Tensors of the simulated accelerator: each wraps one on the CPU, and runs the CPU's kernels on it.
+
+Placement is simulated, not numerics: what a kernel computes is what the CPU computes, bitwise where it is given
+the same shapes. A tensor on another device is refused as CUDA refuses it, before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from conformance.simulation.ledger import DEVICES, LEDGER, Held
+
+NAME = "sim"
+# Ops that take tensors of several devices: copies, and indexing, whose indices may be on the CPU.
+ACROSS = {"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"}
+INDEXING = {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_", "aten::_unsafe_index"}
+_GENERATORS: dict[int, torch.Generator] = {}
+
+
+class SimTensor(torch.Tensor):
+    """A tensor on `sim:N`; `inner` is its value on the CPU, `held` the booking of its storage."""
+
+    inner: torch.Tensor
+    held: Held
+
+    @staticmethod
+    def __new__(cls: type, value: torch.Tensor, requires_grad: bool = False, **_: Any) -> Any:
+        """As hooks rebuild a parameter, wherever its value is now: `type(param)(value, requires_grad=...)`."""
+        return torch.nn.Parameter(value, requires_grad=requires_grad)
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"{self.inner!r} on {self.device}"
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "data_ptr":
+            return args[0].inner.data_ptr()
+        if name in ("untyped_storage", "storage"):
+            return getattr(args[0].inner, name)()
+        if name in ("tolist", "__format__"):
+            LEDGER.syncs += 1
+            return getattr(args[0].inner, name)(*args[1:])
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        return run(func, args, dict(kwargs or {}))
+
+
+def wrap(inner: torch.Tensor, device: int, held: Held | None = None) -> SimTensor:
+    """`inner` as a tensor on a simulated device. Raises OutOfMemory. `held` is the storage's booking, if it has one."""
+    held = held or Held(device, inner.untyped_storage().nbytes())
+    made: SimTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        SimTensor,
+        inner.shape,
+        strides=inner.stride(),
+        storage_offset=inner.storage_offset(),
+        dtype=inner.dtype,
+        device=torch.device(NAME, device),
+    )
+    made.inner, made.held = inner, held
+    return made
+
+
+class _Call:
+    """The arguments of one op, taken apart: the device it runs on, the CPU tensors, and whose storage is whose."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.name, self.device = name, -1
+        self.owners: dict[int, SimTensor] = {}  # storage → a tensor over it
+        self.originals: dict[int, SimTensor] = {}  # id of a CPU tensor → the tensor that was passed
+        self.others: list[torch.Tensor] = []
+        self.args = tuple(self._taken(arg) for arg in args)
+        self.kwargs = {key: self._taken(value) for key, value in kwargs.items()}
+
+    def _taken(self, value: Any) -> Any:
+        if isinstance(value, SimTensor):
+            return self._own(value)
+        if isinstance(value, torch.Tensor):
+            self.others.append(value)
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)(self._taken(item) for item in value)
+        return value
+
+    def _own(self, value: SimTensor) -> torch.Tensor:
+        index, inner = value.device.index, value.inner
+        if self.device < 0:
+            self.device = index
+        elif index != self.device and self.name not in ACROSS:
+            self._refuse(value.device)
+        self.owners[inner.untyped_storage()._cdata] = value
+        self.originals[id(inner)] = value
+        return inner
+
+    def refuse_other_devices(self) -> None:
+        """As CUDA: a tensor elsewhere is refused, unless it is a number on the CPU or an index."""
+        for other in self.others:
+            number = other.device.type == "cpu" and other.dim() == 0
+            index = other.device.type == "cpu" and self.name in INDEXING and not other.dtype.is_floating_point
+            if not number and not index:
+                self._refuse(other.device)
+
+    def _refuse(self, device: torch.device) -> None:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, {NAME}:{self.device} "
+            f"and {device}! (when checking arguments for {self.name})"
+        )
+
+    def given_back(self, value: Any) -> Any:
+        """The result with its tensors on the device again; one that was passed in is that very tensor."""
+        if isinstance(value, torch.Tensor):
+            if id(value) in self.originals:
+                return self.originals[id(value)]
+            owner = self.owners.get(value.untyped_storage()._cdata)
+            return wrap(value, self.device, owner.held if owner is not None else None)
+        if isinstance(value, list | tuple):
+            return type(value)(self.given_back(item) for item in value)
+        return value
+
+
+@cache
+def _takes_generator(func: Any) -> bool:
+    return any(argument.name == "generator" for argument in func._schema.arguments)
+
+
+@cache
+def _name(func: Any) -> str:
+    return str(func._schema.name)
+
+
+def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One op whose arguments name a simulated device: on the CPU's kernels, refused across devices."""
+    name = _name(func)
+    LEDGER.kernels[name] += 1
+    if name == "aten::_to_copy":
+        return _to_copy(*args, **kwargs)
+    if name in ("aten::copy_", "aten::_copy_from"):
+        return _copy(name, *args, **kwargs)
+    device = kwargs.get("device")
+    call = _Call(name, args, kwargs)
+    call.refuse_other_devices()
+    if device is not None:
+        call.kwargs["device"] = "cpu"
+        if torch.device(device).type != NAME:
+            return func(*call.args, **call.kwargs)  # `empty_like` and friends, elsewhere
+        call.device = torch.device(device).index or 0
+    if name == "aten::_local_scalar_dense":
+        LEDGER.syncs += 1
+    if _takes_generator(func) and call.kwargs.get("generator") is None:
+        call.kwargs["generator"] = generator(call.device)
+    if name == "aten::histc" and not call.args[0].is_floating_point():
+        return call.given_back(_integer_histogram(func, call))
+    result = func(*call.args, **call.kwargs)
+    return call.given_back(result)
+
+
+def _integer_histogram(func: Any, call: _Call) -> torch.Tensor:
+    """An accelerator counts integers, the CPU only floats."""
+    counts: torch.Tensor = func(call.args[0].double(), *call.args[1:], **call.kwargs)
+    return counts.to(call.args[0].dtype)
+
+
+def _place(tensor: torch.Tensor) -> str:
+    return f"{NAME}:{tensor.device.index}" if isinstance(tensor, SimTensor) else str(tensor.device)
+
+
+def _count(source: str, target: str) -> None:
+    if source != target:
+        LEDGER.transfers[source, target] += 1
+        LEDGER.syncs += target == "cpu"
+
+
+def _to_copy(tensor: torch.Tensor, *, device: Any = None, **kwargs: Any) -> torch.Tensor:
+    """`to`: the value on another device, or in another dtype."""
+    target = torch.device(device) if device is not None else tensor.device
+    inner = tensor.inner if isinstance(tensor, SimTensor) else tensor
+    kwargs.pop("non_blocking", None)
+    if target.type == NAME:
+        _count(_place(tensor), f"{NAME}:{target.index or 0}")
+        return wrap(torch.ops.aten._to_copy.default(inner, **kwargs), target.index or 0)
+    _count(_place(tensor), str(target))
+    moved: torch.Tensor = torch.ops.aten._to_copy.default(inner, device=target, **kwargs)
+    return moved
+
+
+def _copy(name: str, first: torch.Tensor, second: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    """`target.copy_(source)`, and `_copy_from(source, target)` as kernels call it."""
+    target, source = (first, second) if name == "aten::copy_" else (second, first)
+    _count(_place(source), _place(target))
+    plain = [t.inner if isinstance(t, SimTensor) else t for t in (target, source)]
+    plain[0].copy_(plain[1])
+    return target
+
+
+def generator(device: int) -> torch.Generator:
+    """The random generator of a simulated device; seeded as the CPU's is, so that the same seed draws the same."""
+    if device not in _GENERATORS:
+        _GENERATORS[device] = torch.Generator().manual_seed(torch.initial_seed())
+    return _GENERATORS[device]
+
+
+def seed_all(seed: int) -> None:
+    """Seed the generator of every simulated device."""
+    for device in range(DEVICES):
+        _GENERATORS[device] = torch.Generator().manual_seed(seed)

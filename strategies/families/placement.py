@@ -1,0 +1,57 @@
+"""What the `placement` family adds to a case: a recipe of where the parts of the model go.
+
+Half of the recipes know the CPU, the disk and `meta` only; the others have simulated accelerators. Which of them a
+machine has plays no part: a recipe that it cannot follow is not applicable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from conformance.case import ModelSpec, Prompt, Settings
+from conformance.plans.placement import PlacementPlan
+from conformance.strategies.ranges import rarely
+
+MODELS = ("own", "own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma")
+MODES = ("plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted")
+PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
+PERCENT = st.integers(3, 130)
+
+
+@st.composite
+def placements(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
+    """Loader, map and places over the CPU, the disk and this many accelerators; shrinks to the whole on the CPU."""
+    devices = [f"sim:{index}" for index in range(accelerators)]
+    loader = draw(st.sampled_from(("from_pretrained", "from_pretrained", "dispatch_model", "dispatch_model")))
+    if draw(rarely(True, False, one_in=8)):
+        return {"loader": draw(st.sampled_from(("cpu_offload", "disk_offload"))), "places": (devices or ["cpu"])[:1]}
+    if draw(st.booleans()) and loader == "from_pretrained":
+        budget = draw(st.tuples(*[PERCENT] * (accelerators + 1)))
+        return {"loader": loader, "map": draw(st.sampled_from(PLANNED)), "budget": budget}
+    place = st.sampled_from(("cpu", "disk", *devices, *devices))
+    if draw(rarely(True, False, one_in=4)):
+        return {"loader": loader, "places": (draw(st.sampled_from(("disk", *devices))),)}
+    return {
+        "loader": loader,
+        "map": "parts",
+        "places": tuple(draw(st.lists(place, min_size=2, max_size=6))),
+        "split_tied": draw(rarely(True, False, one_in=3)),
+    }
+
+
+@st.composite
+def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PlacementPlan:
+    """A recipe for this model; shrinks to the whole model on the CPU, plain decoding."""
+    accelerators = draw(st.sampled_from((0, 0, 0, 1, 2, 2, 3)))
+    recipe = draw(placements(accelerators=accelerators))
+    return PlacementPlan(
+        **recipe,
+        model=draw(st.sampled_from(MODELS)),
+        accelerators=accelerators,
+        offload_buffers=draw(rarely(True, False, one_in=6)),
+        ids=draw(rarely("model.device", "embeddings", one_in=4)),
+        mode=draw(st.sampled_from(MODES)),
+        stranded=draw(st.integers(0, 15)) if draw(rarely(True, False, one_in=12)) else None,
+    )
