@@ -93,6 +93,21 @@ def prefill(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs:
     return model._prefill(input_ids, generation_config, kwargs)
 
 
+def keep_cache(outputs: Any, kwargs: dict[str, Any]) -> None:
+    """Hand the cache of one forward to the next, under the name that the model gives it."""
+    name = cache_name(outputs)
+    if name is not None:
+        kwargs[name] = outputs[name]
+
+
+def place(model: Any, kwargs: dict[str, Any], begin: int, end: int) -> None:
+    """Tell the releases that keep positions in `cache_position` (before 5.3) which ones come next."""
+    if "cache_position" in inspect.signature(model.prepare_inputs_for_generation).parameters:
+        import torch
+
+        kwargs["cache_position"] = torch.arange(begin, end)
+
+
 @cache
 def _takes_next_sequence_length(model_class: type) -> bool:
     return "next_sequence_length" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
@@ -117,8 +132,8 @@ def advance(model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: Any, co
     if "cache_position" in kwargs and count > 1:
         import torch
 
-        length, mask = input_ids.shape[1], "decoder_attention_mask" if encoder_decoder else "attention_mask"
-        kwargs["cache_position"] = torch.arange(length - count, length, device=input_ids.device)
+        last, mask = kwargs["cache_position"][-1:], "decoder_attention_mask" if encoder_decoder else "attention_mask"
+        kwargs["cache_position"] = torch.arange(int(last) - count + 1, int(last) + 1, device=input_ids.device)
         if kwargs.get(mask) is not None:
             kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, count - 1), value=1)
     return kwargs
