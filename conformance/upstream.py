@@ -68,6 +68,14 @@ def cache_of(outputs: Any) -> Any:
     return None
 
 
+def length_of(cache: Any) -> int | None:
+    """How many positions a cache holds; None where it cannot tell, as purely recurrent ones and those of own kinds."""
+    try:
+        return int(cache.get_seq_length())
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
 def cache_name(mapping: Any) -> str | None:
     """The keyword under which `mapping` holds a cache, or None."""
     return next((name for name in CACHE_NAMES if mapping.get(name) is not None), None)
@@ -186,3 +194,29 @@ def model_class(class_name: str) -> Any:
 def no_progress_bars() -> None:
     """Saving and loading draw none."""
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
+
+
+@cache
+def tells_first(model_class: type) -> bool:
+    """Whether preparation is told that it is of the first iteration."""
+    return "is_first_iteration" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
+
+
+# What the documentation of assisted generation, of caches and of chunked prefill refuses: name → type, how it begins.
+REFUSALS = {
+    "several rows": ("ValueError", "assisted generate is only supported for batch_size = 1"),
+    "stateful": ("ValueError", "assisted generation is not supported with stateful models"),
+    "not croppable": ("ValueError", "Assisted decoding requires a cache that can be cropped"),
+    "static cache": ("ValueError", "assisted generate is not supported with Static cache classes"),
+    "no cache": ("RuntimeError", "Assisted decoding requires a cache"),
+    "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
+    "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
+    "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
+}
+
+
+def refusal(error_type: str, message: str) -> str | None:
+    """The name of the documented refusal that an exception is, or None."""
+    said = message.lower()
+    known = (n for n, (kind, text) in REFUSALS.items() if kind == error_type and said.startswith(text.lower()))
+    return next(known, None)

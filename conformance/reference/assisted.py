@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from conformance import upstream
 from conformance.reference.decode import Loop, Recorder, choose
 from conformance.reference.drafters import Drafter, FirstLayers, Lookup, ModelDrafter
 from conformance.reference.fed import Fed
@@ -67,7 +66,9 @@ class Verifier:
             scores = self.processors(input_ids, raw)
             self.record.add(one_of(self.fed.outputs, step, logits.shape[1], self.fed.length, first), raw, scores)
             proposed = tokens[step] if step < len(tokens) else None
-            token, accepted = decide(scores, proposed, None if chances is None else chances[step:][:1].flatten(), self.do_sample)
+            token, accepted = decide(
+                scores, proposed, None if chances is None else chances[step:][:1].flatten(), self.do_sample
+            )
             input_ids = torch.cat([input_ids, token[:, None]], dim=-1)
             if self.streamer is not None:
                 self.streamer.put(token.cpu())
@@ -140,14 +141,20 @@ def generate(model: Any, call: Any) -> Any:
 def _drafter(model: Any, call: Any, assistant: Any, config: Any) -> Drafter:
     asked = call.generation_config
     if asked.assistant_early_exit is not None:
-        return FirstLayers(model, asked.assistant_early_exit, asked.num_assistant_tokens or 3)
+        return FirstLayers(
+            model,
+            asked.assistant_early_exit,
+            asked.num_assistant_tokens or model.generation_config.num_assistant_tokens or 3,
+        )
     if asked.prompt_lookup_num_tokens is not None:
         return Lookup(asked.prompt_lookup_num_tokens, asked.max_matching_ngram_size or 2)
     own = assistant.generation_config
     limits = {
         "tokens": asked.num_assistant_tokens or own.num_assistant_tokens or 20,
         "schedule": asked.num_assistant_tokens_schedule or own.num_assistant_tokens_schedule or "constant",
-        "threshold": own.assistant_confidence_threshold if asked.assistant_confidence_threshold is None else asked.assistant_confidence_threshold,
+        "threshold": own.assistant_confidence_threshold
+        if asked.assistant_confidence_threshold is None
+        else asked.assistant_confidence_threshold,
     }
     return ModelDrafter(assistant, _prepared(assistant, call, config), limits, bool(config.do_sample))
 

@@ -17,7 +17,8 @@ class Drafter(Protocol):
 
     def propose(self, input_ids: torch.Tensor, room: int) -> tuple[list[int], torch.Tensor | None]:
         """At most `room` tokens to follow `input_ids`, shape (1, length), and, when they were drawn, the
-        distributions that they were drawn from, shape (tokens, vocabulary)."""
+        distributions that they were drawn from, shape (tokens, vocabulary).
+        """
         ...
 
     def learn(self, drafted: int, accepted: int) -> None:

@@ -77,7 +77,10 @@ def _inputs(
     parts = dict(kwargs)
     if not model.config.is_encoder_decoder:
         if parts.get("attention_mask") is not None:
-            parts["attention_mask"] = parts["attention_mask"][:, :end]
+            name_of_cache = upstream.cache_name(parts)
+            kept = upstream.length_of(parts[name_of_cache]) if name_of_cache else 0
+            # A recurrent state has no positions to mask: what it needs is the mask of the tokens that are fed.
+            parts["attention_mask"] = parts["attention_mask"][:, begin if kept is None else 0 : end]
         if parts.get("position_ids") is not None:
             parts["position_ids"] = parts["position_ids"][..., begin:end]
     if name == "inputs_embeds":

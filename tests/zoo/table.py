@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
-
-from conformance.subjects.installed import Installed
 from zoo import planted, subjects
-
-
-@dataclass(frozen=True)
-class Fault:
-    """`seen_as`: the (kind, field) that the difference may have; `also`: other check → why it may fail too."""
-
-    found_by: str
-    seen_as: frozenset[tuple[str, str]]
-    subject: Callable[[], Any] = Installed
-    planted: Callable[[], AbstractContextManager[None]] = nullcontext
-    also: Mapping[str, str] = field(default_factory=dict)
-    architecture: str = "llama"
-
-    @property
-    def name(self) -> str:
-        return self.subject().name if self.planted is nullcontext else self.planted.__name__.replace("_", "-")
-
+from zoo.fault import Fault
+from zoo.fault import seen as _seen
+from zoo.prefill_table import PREFILL_FAULTS
 
 CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
 TIED, WRONG = "tied-groups-stay-tied", "wrong-ties-are-refused"
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
-
-
-def _seen(*pairs: tuple[str, str]) -> frozenset[tuple[str, str]]:
-    return frozenset(pairs)
 
 
 FAULTS = (
@@ -88,4 +64,5 @@ FAULTS = (
         planted=planted.wrong_ties_are_ignored,
         also={TIED: "the release itself resolves pairs in one order only"},
     ),
+    *PREFILL_FAULTS,
 )
