@@ -68,6 +68,14 @@ def cache_of(outputs: Any) -> Any:
     return None
 
 
+def length_of(cache: Any) -> int | None:
+    """How many positions a cache holds; None where it cannot tell, as purely recurrent ones and those of own kinds."""
+    try:
+        return int(cache.get_seq_length())
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
 def cache_name(mapping: Any) -> str | None:
     """The keyword under which `mapping` holds a cache, or None."""
     return next((name for name in CACHE_NAMES if mapping.get(name) is not None), None)
@@ -91,6 +99,21 @@ def has_default_cache(model: Any) -> bool:
 def prefill(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
     """The first forward over the prompt, prepared by `generate`'s own helper. Returns the model's outputs."""
     return model._prefill(input_ids, generation_config, kwargs)
+
+
+def keep_cache(outputs: Any, kwargs: dict[str, Any]) -> None:
+    """Hand the cache of one forward to the next, under the name that the model gives it."""
+    name = cache_name(outputs)
+    if name is not None:
+        kwargs[name] = outputs[name]
+
+
+def place(model: Any, kwargs: dict[str, Any], begin: int, end: int) -> None:
+    """Tell the releases that keep positions in `cache_position` (before 5.3) which ones come next."""
+    if "cache_position" in inspect.signature(model.prepare_inputs_for_generation).parameters:
+        import torch
+
+        kwargs["cache_position"] = torch.arange(begin, end)
 
 
 @cache
@@ -117,8 +140,8 @@ def advance(model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: Any, co
     if "cache_position" in kwargs and count > 1:
         import torch
 
-        length, mask = input_ids.shape[1], "decoder_attention_mask" if encoder_decoder else "attention_mask"
-        kwargs["cache_position"] = torch.arange(length - count, length, device=input_ids.device)
+        last, mask = kwargs["cache_position"][-1:], "decoder_attention_mask" if encoder_decoder else "attention_mask"
+        kwargs["cache_position"] = torch.arange(int(last) - count + 1, int(last) + 1, device=input_ids.device)
         if kwargs.get(mask) is not None:
             kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, count - 1), value=1)
     return kwargs
@@ -281,3 +304,29 @@ def file_reader_knows(name: str) -> Iterator[None]:
         yield
     finally:
         offload.safe_open = plain
+
+
+@cache
+def tells_first(model_class: type) -> bool:
+    """Whether preparation is told that it is of the first iteration."""
+    return "is_first_iteration" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
+
+
+# What the documentation of assisted generation, of caches and of chunked prefill refuses: name → type, how it begins.
+REFUSALS = {
+    "several rows": ("ValueError", "assisted generate is only supported for batch_size = 1"),
+    "stateful": ("ValueError", "assisted generation is not supported with stateful models"),
+    "not croppable": ("ValueError", "Assisted decoding requires a cache that can be cropped"),
+    "static cache": ("ValueError", "assisted generate is not supported with Static cache classes"),
+    "no cache": ("RuntimeError", "Assisted decoding requires a cache"),
+    "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
+    "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
+    "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
+}
+
+
+def refusal(error_type: str, message: str) -> str | None:
+    """The name of the documented refusal that an exception is, or None."""
+    said = message.lower()
+    known = (n for n, (kind, text) in REFUSALS.items() if kind == error_type and said.startswith(text.lower()))
+    return next(known, None)

@@ -86,8 +86,11 @@ def generate(model: Any, call: Call) -> Any:
     return model.generate(**call.replace(streamer=None).arguments(), custom_generate=plain_loop(call.streamer))
 
 
-def plain_loop(streamer: Any = None) -> Loop:
-    """Cached decoding that stops immediately: greedy, or sampling from the global generator."""
+def plain_loop(streamer: Any = None, prefill: Callable[..., Any] = upstream.prefill) -> Loop:
+    """Cached decoding that stops immediately: greedy, or sampling from the global generator.
+
+    `prefill` takes the model, the ids, the generation config and the loop's arguments, and gives the outputs.
+    """
 
     def decode(
         model: Any,
@@ -101,7 +104,7 @@ def plain_loop(streamer: Any = None) -> Loop:
         finished = torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
         if streamer is not None:
             streamer.put(input_ids.cpu())
-        outputs = upstream.prefill(model, input_ids, generation_config, kwargs)
+        outputs = prefill(model, input_ids, generation_config, kwargs)
         while True:
             kwargs = model._update_model_kwargs_for_generation(outputs, kwargs, is_encoder_decoder=encoder_decoder)
             logits = outputs.logits[:, -1].to(copy=True, dtype=torch.float32, device=input_ids.device)

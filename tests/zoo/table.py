@@ -27,6 +27,10 @@ class Fault:
         return self.subject().name if self.planted is nullcontext else self.planted.__name__.replace("_", "-")
 
 
+from zoo.fault import Fault
+from zoo.fault import seen as _seen
+from zoo.prefill_table import PREFILL_FAULTS
+
 CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
@@ -36,10 +40,6 @@ CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-m
 DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
 TOKENS = ("bos", "eos", "pad", "decoder_start")
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
-
-
-def _seen(*pairs: tuple[str, str]) -> frozenset[tuple[str, str]]:
-    return frozenset(pairs)
 
 
 FAULTS = (
@@ -106,4 +106,5 @@ FAULTS = (
     Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
     Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
     Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
+    *PREFILL_FAULTS,
 )

@@ -1,0 +1,94 @@
+"""The assistant model of a case: derived from the main model, so that how much is accepted is drawn, not hoped for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from conformance import upstream
+from conformance.architectures.shrink import tiny_config
+from conformance.build import Scenario
+from conformance.case import Case, ModelSpec, plain
+from conformance.errors import BadInput, NotBuildable
+from conformance.plans.prefill import PrefillPlan
+
+OWN_DEFAULT = 20  # what an assistant's own config says where the call says how much to draft
+
+
+def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
+    """A new assistant model in evaluation mode, its own generation config set as the plan says.
+
+    Where a type cannot do with one layer fewer, `shallow` is `noisy`. Raises NotBuildable.
+    """
+    model = _derived(scenario, plan)
+    own = model.generation_config
+    own.num_assistant_tokens = OWN_DEFAULT if plan.argument else plan.most
+    own.num_assistant_tokens_schedule = plan.schedule
+    own.assistant_confidence_threshold = plan.threshold
+    if plan.assistant_static:
+        own.cache_implementation = "static"
+    return model
+
+
+def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
+    if plan.drafter == "shallow" and (spec := shallower(scenario.case.model)) is not None:
+        try:
+            return _of(scenario.case, spec).model()
+        except (BadInput, NotBuildable):
+            pass
+    if plan.drafter == "other":
+        return _of(scenario.case, other(scenario, plan)).model()
+    if plan.drafter in ("noisy", "shallow"):
+        return scenario.model(noise=(plan.assistant_seed, plan.noise))
+    model = scenario.model()
+    if plan.drafter == "scripted":
+        follow(model, plan.script)
+    return model
+
+
+def shallower(spec: ModelSpec) -> ModelSpec | None:
+    """The same model without its last layer, or None where it has one layer or lists them in a way of its own."""
+    config = dict(plain(spec.config))
+    counts = [path for path in config if path.rsplit(".", 1)[-1] == "num_hidden_layers" and config[path] > 1]
+    if not counts:
+        return None
+    for path in counts:
+        count = config[path]
+        config[path] = count - 1
+        prefix = path.rpartition(".")[0]
+        for name, value in config.items():
+            if name.rpartition(".")[0] == prefix and isinstance(value, list) and len(value) == count:
+                config[name] = value[:-1]
+    return spec.replace(config=config)
+
+
+def other(scenario: Scenario, plan: PrefillPlan) -> ModelSpec:
+    """Another tiny model with the same vocabulary: Llama, or one of the main model's own type where Llama cannot be.
+
+    That is for an encoder-decoder model, and for embeddings, which have the main model's width.
+    """
+    spec = scenario.case.model
+    if scenario.encoder_decoder or plan.embeds:
+        return spec.replace(weight_seed=plan.assistant_seed)
+    config = {**tiny_config("llama"), "vocab_size": scenario.vocabulary}
+    return ModelSpec(config=config, weight_seed=plan.assistant_seed, dtype=spec.dtype)
+
+
+def _of(case: Case, spec: ModelSpec) -> Scenario:
+    return Scenario(case.replace(model=spec, fingerprint=None))
+
+
+def follow(model: Any, script: Sequence[bool]) -> None:
+    """Have a model prefer another token than its own for every position where `script`, over and over, says so."""
+    right, calls = model.forward, iter(range(10**9))
+
+    @functools.wraps(right)  # its signature is looked at
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        outputs = right(*args, **kwargs)
+        position = upstream.length_of(upstream.cache_of(outputs))
+        if not script[(next(calls) if position is None else position) % len(script)]:
+            outputs.logits = outputs.logits.roll(1, dims=-1)
+        return outputs
+
+    model.forward = forward

@@ -1,0 +1,84 @@
+"""The plan of the `prefill` family: who drafts, and how the prompt reaches the model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from conformance.case import Case, Plan
+
+Drafter = Literal["none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit"]
+MODELS = ("same", "noisy", "shallow", "other", "scripted")  # the drafters that are an assistant model
+TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
+# Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
+FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
+
+
+class PrefillPlan(Plan, family="prefill"):
+    """Drafts of at most `most` tokens; a prompt that arrives in parts.
+
+    turns: how many positions of the prompt each earlier call has left in the cache, which the next continues;
+    decoded: how many of them it decoded, one after the other, rather than prefilled.
+    script: right or wrong, position by position of a scripted assistant, over and over. stop_at: steps whose token in
+    plain decoding a custom stop condition waits for. raises: after so many calls a user's processor raises, where a
+    check wants an error. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not asked for.
+    """
+
+    drafter: Drafter = "none"
+    noise: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    assistant_seed: Annotated[int, Field(ge=0, lt=2**16)] = 1
+    script: Annotated[tuple[bool, ...], Field(min_length=1, max_length=8, strict=False)] = (True,)
+    most: Annotated[int, Field(ge=1, le=8)] = 3
+    argument: bool = False
+    schedule: Literal["constant", "heuristic", "heuristic_transient"] = "constant"
+    threshold: Literal[0.0, 0.2, 0.4] = 0.0
+    assistant_static: bool = False
+    ngram: Annotated[int, Field(ge=1, le=3)] = 2
+    exit_layer: Annotated[int, Field(ge=1, le=3)] = 1
+    chunk: Annotated[int, Field(ge=0, le=32)] = 0
+    turns: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(max_length=3, strict=False)] = ()
+    decoded: Annotated[int, Field(ge=0, le=4)] = 0
+    made_by: Literal["plain", "chunked", "lookup"] = "plain"
+    only_new: bool = False
+    bare: bool = False
+    embeds: bool = False
+    static: bool = False
+    stop_at: Annotated[tuple[Annotated[int, Field(ge=0, lt=64)], ...], Field(max_length=4, strict=False)] = ()
+    raises: Annotated[int, Field(ge=0, le=8)] = 0
+    ngrams: Annotated[int, Field(ge=0, le=4)] = 0
+    min_new: Annotated[int, Field(ge=0, le=8)] = 0
+    guidance: Literal[1.0, 1.5] = 1.0
+    repeats: Annotated[int, Field(ge=0, le=600)] = 0
+
+    @property
+    def drafts(self) -> bool:
+        """Whether anything is drafted."""
+        return self.drafter != "none"
+
+    @property
+    def continuation(self) -> tuple[int, ...]:
+        """What the rung below feeds: as many tokens as the widest forward of this plan, twice."""
+        return FED[: min(2 * self._width(), len(FED))]
+
+    def sizes(self) -> list[int]:
+        """How the rung below groups them."""
+        width = min(self._width(), len(FED) // 2)
+        return [width] * (len(self.continuation) // width)
+
+    def _width(self) -> int:
+        return max(2, self.chunk, self.most + 1 if self.drafts else 0)
+
+    def traits(self) -> tuple[str, ...]:
+        """Without the figures that only tune a draft."""
+        return tuple(name for name in super().traits() if name not in TUNING)
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """How the prompt arrives and who drafts."""
+        longest = max(len(row) for row in case.prompt.rows)
+        found = {f"drafter: {self.drafter}"} if self.drafts else set()
+        found |= {"chunks: several"} if 0 < self.chunk < longest else set()
+        found |= {"chunks: the last one partial"} if 0 < self.chunk < longest and longest % self.chunk else set()
+        found |= {"prompt: embeddings"} if self.embeds else set()
+        found |= {"cache: static"} if self.static else set()
+        return found

@@ -1,0 +1,118 @@
+"""Seeing inside without changing it: the calls of `prepare_inputs_for_generation`, of the model and its assistant."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from conformance.snapshots import changes, snapshot
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """One call. ids: all that it was given of the first row; fed: how many positions the forward gets of each row."""
+
+    who: str
+    first: bool
+    ids: tuple[int, ...]
+    fed: int
+
+
+class Preparations:
+    """A probe: every preparation in order, in `outcome.extra["preparations"]`."""
+
+    name = "preparations"
+
+    @contextmanager
+    def around(self, model: Any, call: Any) -> Iterator[Callable[[], list[Preparation]]]:
+        """Wrap the method of both instances for the length of a block."""
+        seen: list[Preparation] = []
+        assistant = call.extras.get("assistant_model")
+        with ExitStack() as stack:
+            stack.enter_context(watched(model, "main", seen))
+            if assistant is not None and assistant is not model:
+                stack.enter_context(watched(assistant, "assistant", seen))
+            yield lambda: seen
+
+
+@contextmanager
+def watched(model: Any, who: str, seen: list[Preparation]) -> Iterator[None]:
+    """Write the instance's preparations down while the block runs; its signature stays, since it is looked at."""
+    right = model.prepare_inputs_for_generation
+
+    @functools.wraps(right)
+    def prepare(input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        inputs = right(input_ids, *args, **kwargs)
+        ids = tuple(input_ids[0].flatten().tolist()) if len(input_ids) else ()
+        seen.append(Preparation(who, bool(kwargs.get("is_first_iteration")), ids, _fed(inputs)))
+        return inputs
+
+    model.prepare_inputs_for_generation = prepare
+    try:
+        yield
+    finally:
+        del model.prepare_inputs_for_generation
+
+
+def _fed(inputs: Mapping[str, Any]) -> int:
+    for name in ("decoder_input_ids", "inputs_embeds", "input_ids"):
+        if inputs.get(name) is not None:
+            return int(inputs[name].shape[1])
+    return 0
+
+
+class Belongings:
+    """A probe: what of the assistant's configs a call changed, path → how, in `outcome.extra["assistant"]`."""
+
+    name = "assistant"
+
+    @contextmanager
+    def around(self, model: Any, call: Any) -> Iterator[Callable[[], dict[str, str]]]:
+        """Compare both configs before and after, also after an error."""
+        assistant = call.extras.get("assistant_model") or model
+        before = _configs(assistant)
+        yield lambda: changes(before, _configs(assistant))
+
+
+def _configs(model: Any) -> dict[str, Any]:
+    found = snapshot(vars(model.config), "assistant.config")
+    return found | snapshot(vars(model.generation_config), "assistant.generation_config")
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of draft and verification: where it started, what was drafted, and the tokens that came of it."""
+
+    length: int
+    draft: tuple[int, ...]
+    tokens: tuple[int, ...]
+
+    @property
+    def accepted(self) -> int:
+        """How many tokens of the draft stayed."""
+        pairs = zip(self.draft, self.tokens, strict=False)
+        return next(
+            (i for i, (drafted, token) in enumerate(pairs) if drafted != token),
+            min(map(len, (self.draft, self.tokens))),
+        )
+
+
+def rounds(seen: Sequence[Preparation], prompt_length: int, sequence: Sequence[int]) -> list[Round]:
+    """The rounds that the main model's preparations tell of; lengths are of the ids that `generate` returns.
+
+    A forward that comes back to an earlier length feeds again what was accepted, and is no round.
+    """
+    drafts: dict[int, tuple[int, ...]] = {}
+    for call in (call for call in seen if call.who == "main"):
+        length = prompt_length if call.first else len(call.ids) - call.fed + 1
+        if call.first or length > max(drafts, default=-1):
+            drafts[length] = call.ids[length:]
+    starts = [*sorted(drafts), len(sequence)]
+    pairs = pairwise(starts)
+    return [Round(start, drafts[start], tuple(sequence[start:end])) for start, end in pairs]

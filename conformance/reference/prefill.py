@@ -1,0 +1,97 @@
+"""The reference prefill: whole, in chunks, onto a cache that already holds a part of the prompt, from embeddings.
+
+The first iteration of a generation and an empty cache are different things: every forward here is of the first
+iteration, whatever the cache holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.reference.decode import plain_loop
+
+Prefill = Callable[[Any, torch.Tensor, Any, dict[str, Any]], Any]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a generation starts: positions that the cache holds already, and whether the call leaves them out."""
+
+    cached: int = 0
+    only_new: bool = False
+
+    @classmethod
+    def of(cls, call: Any) -> Start:
+        """The start that a call's options tell; nothing in the call itself says what a recurrent state has seen."""
+        return cls(int(call.options.get("cached", 0)), bool(call.options.get("only_new", False)))
+
+    def prefill(self, model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
+        """The forwards over what is not in the cache yet; returns the last one's outputs and completes `kwargs`.
+
+        Mask and positions, shape (batch, cached + new), are completed for tokens that the call leaves out.
+        """
+        prompt, name = self._new_part(model, input_ids, kwargs)
+        total = self.cached + prompt.shape[1]
+        _complete(model, kwargs, total)
+        size = generation_config.prefill_chunk_size or prompt.shape[1]
+        outputs = None
+        for start in range(0, prompt.shape[1], size):
+            chunk = prompt[:, start : start + size]
+            begin, end = self.cached + start, self.cached + start + chunk.shape[1]
+            outputs = model(**_inputs(model, input_ids, name, chunk, (begin, end), kwargs), return_dict=True)
+            upstream.keep_cache(outputs, kwargs)
+        assert outputs is not None
+        return outputs
+
+    def _new_part(self, model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any]) -> tuple[torch.Tensor, str]:
+        embeds = None if model.config.is_encoder_decoder else kwargs.get("inputs_embeds")
+        prompt, name = (input_ids, "input_ids") if embeds is None else (embeds, "inputs_embeds")
+        return (prompt if self.only_new else prompt[:, self.cached :]), name
+
+
+def _complete(model: Any, kwargs: dict[str, Any], total: int) -> None:
+    """Mask and positions over all `total` positions; ones and consecutive numbers where the call left them out."""
+    if model.config.is_encoder_decoder:
+        return
+    mask, positions = kwargs.get("attention_mask"), kwargs.get("position_ids")
+    if mask is not None and mask.shape[1] < total:
+        mask = kwargs["attention_mask"] = torch.nn.functional.pad(mask, (total - mask.shape[1], 0), value=1)
+    if positions is None or positions.shape[-1] >= total:
+        return
+    if mask is None:
+        mask = positions.new_ones((positions.shape[-2], total))
+    counted = mask.long().cumsum(-1) - 1
+    kwargs["position_ids"] = counted.masked_fill(mask == 0, 0).expand(*positions.shape[:-1], total)
+
+
+def _inputs(
+    model: Any, input_ids: torch.Tensor, name: str, chunk: torch.Tensor, span: tuple[int, int], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    begin, end = span
+    upstream.place(model, kwargs, begin, end)
+    parts = dict(kwargs)
+    if not model.config.is_encoder_decoder:
+        if parts.get("attention_mask") is not None:
+            name_of_cache = upstream.cache_name(parts)
+            kept = upstream.length_of(parts[name_of_cache]) if name_of_cache else 0
+            # A recurrent state has no positions to mask: what it needs is the mask of the tokens that are fed.
+            parts["attention_mask"] = parts["attention_mask"][:, begin if kept is None else 0 : end]
+        if parts.get("position_ids") is not None:
+            parts["position_ids"] = parts["position_ids"][..., begin:end]
+    if name == "inputs_embeds":
+        parts["inputs_embeds"] = chunk
+    ids = chunk if name == "input_ids" else input_ids
+    prepared: dict[str, Any] = model.prepare_inputs_for_generation(ids, is_first_iteration=True, **parts)
+    return prepared
+
+
+def generate(model: Any, call: Any) -> Any:
+    """Plain decoding after the reference prefill. `call.options`: `cached` and `only_new`, see `Start`."""
+    plain = call.replace(streamer=None)
+    loop = plain_loop(call.streamer, Start.of(call).prefill)
+    return model.generate(**plain.arguments(), custom_generate=loop)

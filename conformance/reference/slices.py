@@ -1,0 +1,29 @@
+"""What one token of a forward over several would have left behind, had it been fed alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.reference.decode import RECORDED
+
+
+def one_of(outputs: Any, step: int, steps: int, length: int, first: bool) -> dict[str, Any]:
+    """The recorded states of token `step` of the last `steps`, layer by layer; all of a prompt's when `first`.
+
+    `length`: positions fed so far, these included. A hidden state has shape (batch, steps, size), attention weights
+    (batch, heads, steps, keys); the keys after the token's own are cut.
+    """
+    names = [name for name in RECORDED if outputs.get(name) is not None]
+    if first:
+        return {name: outputs[name] for name in names}
+    return {name: tuple(_layer(name, layer, step, steps, length) for layer in outputs[name]) for name in names}
+
+
+def _layer(name: str, layer: Any, step: int, steps: int, length: int) -> Any:
+    if layer is None:
+        return None
+    one = layer[..., step : step + 1, :]
+    keys = one.shape[-1]
+    if name.endswith("hidden_states") or name == "cross_attentions" or keys > length:  # a static cache has all its keys
+        return one
+    return one[..., : keys - (steps - 1 - step)]

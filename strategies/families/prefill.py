@@ -1,0 +1,135 @@
+"""What the `prefill` family draws: who drafts, how the prompt arrives, and prompts and limits in which that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from hypothesis import strategies as st
+
+from conformance.architectures import catalogue
+from conformance.case import Case, ModelSpec, Prompt, Settings
+from conformance.plans.prefill import PrefillPlan
+from conformance.strategies.cases import landmarks_of, models, vocabulary_of
+from conformance.strategies.prompts import prompts
+from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings
+
+DRAFTERS = (
+    *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
+    *("shallow", "other", "early_exit", "early_exit"),
+)
+FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
+
+
+@st.composite
+def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
+    """A case of the family on one type; shrinks to a plain prompt of one row."""
+    model = draw(models(architecture))
+    decoder_only = catalogue.get(architecture).task == "causal"
+    drafter = draw(drafters(decoder_only=decoder_only, always=any(event.startswith("draft") for event in towards)))
+    prompt = draw(prompts_for(model, drafter))
+    chosen = draw(settings_for(model, prompt, drafter))
+    plan = draw(plans(model=model, prompt=prompt, settings=chosen, drafter=drafter))
+    return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+def drafters(*, decoder_only: bool, always: bool = False) -> st.SearchStrategy[str]:
+    """Who drafts: nobody in two of five draws, unless `always`. The first layers draft for decoders only."""
+    known = [drafter for drafter in DRAFTERS if decoder_only or drafter != "early_exit"]
+    some = st.sampled_from(known)
+    return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
+
+
+@st.composite
+def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
+    """One row where something is drafted, but for one draw in twelve, which is then refused; else one to three."""
+    vocabulary = vocabulary_of(model)
+    drawn = draw(st.sampled_from((1, 2, 1, 2, 3)) if drafter == "none" else rarely(2, 1, one_in=12))
+    few = drafter != "none" and draw(st.booleans())
+    return draw(
+        prompts(
+            vocabulary=FEW_TOKENS if few else vocabulary,
+            rows=(drawn, drawn),
+            length=(1, 18),
+            landmarks=landmarks_of(model),
+        )
+    )
+
+
+@st.composite
+def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str) -> Settings:
+    """Room for several rounds where something is drafted, and states to look at more often than elsewhere."""
+    drafts, eager = drafter != "none", model.attention == "eager"
+    chosen = draw(
+        settings(
+            vocabulary=vocabulary_of(model),
+            new_tokens=(1, 14 if drafts else 6),
+            rows=len(prompt.rows),
+            attentions=eager and not drafts,
+        )
+    )
+    if drafts:
+        chosen = chosen.replace(
+            output_hidden_states=draw(rarely(True, False, one_in=3)),
+            output_attentions=eager and draw(rarely(True, False, one_in=4)),
+        )
+    return chosen
+
+
+@st.composite
+def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings, drafter: str) -> PrefillPlan:
+    """Drafting as `drafter` says; earlier turns, chunks and embeddings in about a third of the draws each."""
+    fields: dict[str, Any] = {"drafter": drafter}
+    decoder_only = catalogue.get(model.architecture).task == "causal"
+    width = max(len(row) for row in prompt.rows)
+    if drafter != "none":
+        fields |= draw(drafting(settings.max_new_tokens))
+    seldom = 6 if drafter != "none" else 3
+    if decoder_only and width > 1 and draw(rarely(True, False, one_in=seldom)):
+        fields |= draw(arriving(width))
+    if draw(rarely(True, False, one_in=seldom)):
+        fields |= {"embeds": True, "guidance": 1.0}  # what guides is taken from the prompt's last id
+    alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
+    if alone or draw(rarely(True, False, one_in=2 if fields.get("turns") else seldom)):
+        fields["chunk"] = draw(st.integers(1, width + 2))
+    if draw(rarely(True, False, one_in=8)):
+        fields["static"] = True
+    return PrefillPlan(**fields)
+
+
+@st.composite
+def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
+    """How much is drafted, how good, and what stops or steers the decoding meanwhile."""
+    fields: dict[str, Any] = {
+        "most": draw(st.integers(1, 8)),
+        "noise": draw(st.sampled_from((0.1, 0.02, 0.3, 0.6))),
+        "assistant_seed": draw(st.integers(1, 2**15)),
+        "script": tuple(draw(st.lists(st.booleans(), min_size=2, max_size=8))),
+        "argument": draw(rarely(True, False, one_in=4)),
+        "schedule": draw(st.sampled_from(("constant", "constant", "heuristic", "heuristic_transient"))),
+        "threshold": draw(st.sampled_from((0.0, 0.0, 0.0, 0.2, 0.4))),
+        "assistant_static": draw(rarely(True, False, one_in=12)),
+        "ngram": draw(st.integers(1, 3)),
+        "exit_layer": draw(rarely(2, 1, one_in=4)),
+    }
+    if draw(rarely(True, False, one_in=3)):
+        fields["stop_at"] = tuple(draw(st.lists(st.integers(0, limit - 1), min_size=1, max_size=2, unique=True)))
+    fields["raises"] = draw(st.integers(0, 6))
+    fields["ngrams"] = draw(rarely(2, 0, one_in=10))
+    fields["min_new"] = draw(rarely(3, 0, one_in=10))
+    fields["guidance"] = draw(rarely(1.5, 1.0, one_in=16))
+    return fields
+
+
+@st.composite
+def arriving(draw: st.DrawFn, width: int) -> dict[str, Any]:
+    """Earlier calls that leave one to three growing parts of the prompt in the cache."""
+    turn = st.integers(1, width - 1)
+    return {
+        "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
+        "decoded": draw(st.integers(0, 3)),
+        "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup"))),
+        "only_new": draw(st.booleans()),
+        "bare": draw(rarely(True, False, one_in=3)),
+    }

@@ -1,0 +1,31 @@
+"""What the zoo's tables hold: a fault, the check meant for it, and what it must be seen as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.subjects.installed import Installed
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`seen_as`: the (kind, field) that the difference may have; `also`: other check → why it may fail too."""
+
+    found_by: str
+    seen_as: frozenset[tuple[str, str]]
+    subject: Callable[[], Any] = Installed
+    planted: Callable[[], AbstractContextManager[None]] = nullcontext
+    also: Mapping[str, str] = field(default_factory=dict)
+    architecture: str = "llama"
+
+    @property
+    def name(self) -> str:
+        return self.subject().name if self.planted is nullcontext else self.planted.__name__.replace("_", "-")
+
+
+def seen(*pairs: tuple[str, str]) -> frozenset[tuple[str, str]]:
+    """The (kind, field) pairs that a difference may have."""
+    return frozenset(pairs)
