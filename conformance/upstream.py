@@ -330,3 +330,108 @@ def refusal(error_type: str, message: str) -> str | None:
     said = message.lower()
     known = (n for n, (kind, text) in REFUSALS.items() if kind == error_type and said.startswith(text.lower()))
     return next(known, None)
+
+
+def can_be_put_back(cache: Any) -> bool:
+    """Whether a cache says that it can be put back as it was a step ago.
+
+    Caches have a word for it from 5.17 on (`is_croppable`); one that has not cannot say so. Before, every cache of
+    the library's own kind counts as one that can.
+    """
+    from transformers.cache_utils import Cache
+
+    if hasattr(Cache, "is_croppable"):
+        return bool(getattr(cache, "is_croppable", False))
+    return isinstance(cache, Cache) or hasattr(cache, "self_attention_cache")
+
+
+def layers_of(cache: Any) -> list[Any]:
+    """The layers of a decoder's own cache: none where its kind has no layers."""
+    return list(getattr(getattr(cache, "self_attention_cache", cache), "layers", None) or ())
+
+
+def fixed_size(cache: Any) -> int | None:
+    """How many tokens the smallest layer of fixed size holds; None where every layer grows or slides."""
+    fixed = [x for x in layers_of(cache) if hasattr(x, "max_cache_len") and not getattr(x, "is_sliding", False)]
+    return min((int(layer.max_cache_len) for layer in fixed), default=None)
+
+
+def length_of(cache: Any) -> int:
+    """How many tokens a cache holds; 0 where its kind has no length to tell."""
+    try:
+        return int(cache.get_seq_length())
+    except (AttributeError, TypeError, ValueError):
+        return 0
+
+
+def records(cache: Any) -> bool:
+    """Whether any layer of a cache records its past states."""
+    return any(getattr(layer, "record_past", False) for layer in layers_of(cache))
+
+
+def record_past(cache: Any) -> bool:
+    """Have a cache record its past states, as a caller may. Says whether it knows how to."""
+    if not hasattr(cache, "activate_past_recording"):
+        return False
+    cache.activate_past_recording()
+    return True
+
+
+def _deferral() -> AbstractContextManager[Any]:
+    """The installed release defers stopping on this device too: only its device condition is replaced."""
+    from unittest.mock import patch
+
+    import torch
+    from transformers.generation import utils
+
+    rule = utils.DeferredStopCheck.is_supported
+
+    def is_supported(_: Any, *args: Any, **kwargs: Any) -> bool:
+        return bool(rule(torch.device("mps"), *args, **kwargs))
+
+    return patch.object(utils.DeferredStopCheck, "is_supported", staticmethod(is_supported))
+
+
+def _lacks_deferral() -> str | None:
+    from transformers.generation import utils
+
+    return None if hasattr(utils, "DeferredStopCheck") else "the release has no deferred stop check (5.17.0 has)"
+
+
+MECHANISMS["stopping"], LACKING["stopping"] = _deferral, _lacks_deferral
+
+
+def quantised_exactly(cache: Any, residual: int = 4) -> Any:
+    """The cache with its plain layers replaced by quantised ones that lose nothing; itself where it has others.
+
+    Their second storage holds the same numbers, and takes over after `residual` tokens: what is different is only
+    where entries are.
+    """
+    from transformers.cache_utils import DynamicLayer, QuantizedLayer
+
+    class ExactLayer(QuantizedLayer):
+        def __init__(self) -> None:
+            super().__init__(residual_length=residual)
+
+        def _quantize(self, tensor: torch.Tensor, axis: int = 0) -> torch.Tensor:  # noqa: ARG002
+            return tensor.clone()
+
+        def _dequantize(self, tensor: torch.Tensor) -> torch.Tensor:
+            return tensor
+
+    if getattr(cache, "layers", None) and all(type(layer) is DynamicLayer for layer in cache.layers):
+        cache.layers = [ExactLayer() for _ in cache.layers]
+    return cache
+
+
+def fresh_cache(model: Any, call: Any) -> Any:
+    """An empty cache as `generate` makes it for this call; None where it leaves that to the model."""
+    caught: list[Any] = []
+
+    def catch(_: Any, input_ids: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        name = cache_name(kwargs)
+        caught.append(kwargs[name] if name else None)
+        return input_ids
+
+    model.generate(**call.arguments(), custom_generate=catch)
+    return caught[0]

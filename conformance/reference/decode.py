@@ -36,6 +36,17 @@ class Recorder:
         for name in self._wanted():
             self.states[name] = (*self.states.get(name, ()), outputs.get(name))
 
+    @property
+    def steps(self) -> int:
+        """Steps recorded."""
+        return len(self.scores)
+
+    def undo(self, steps: int) -> None:
+        """Forget the last `steps` steps; none at all for 0, where `[:-0]` would forget everything."""
+        kept = self.steps - steps
+        self.scores, self.logits = self.scores[:kept], self.logits[:kept]
+        self.states = {name: states[:kept] for name, states in self.states.items()}
+
     def _wanted(self) -> list[str]:
         asked = {"attentions": self.config.output_attentions, "hidden_states": self.config.output_hidden_states}
         mine = [n for n in RECORDED if n.startswith(("decoder_", "cross_")) == self.encoder_decoder]
@@ -112,6 +123,9 @@ def plain_loop(streamer: Any = None, prefill: Callable[..., Any] = upstream.pref
             record.add(outputs, logits, scores)
             tokens = choose(scores, generation_config.do_sample)
             tokens = filled(tokens, finished, stopping_criteria, generation_config)
+
+            if any(hasattr(criterion, "eos_token_id") for criterion in stopping_criteria):
+                tokens = torch.where(finished, generation_config._pad_token_tensor.to(tokens.device), tokens)
             input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
             finished = finished | stopping_criteria(input_ids, record.scores)
             if streamer is not None:

@@ -1,0 +1,207 @@
+"""Deferred stopping leaves no trace: a call that stops one step late gives what one that stops at once gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.cache_contents import without_garbage
+from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.registry import applies, check, family
+from conformance.runs import Runs
+from conformance.snapshots import Flat
+from conformance.stopping.pairs import Stopped, after_error, continued, lacks, runs_of
+from conformance.subjects.installed import Installed
+from conformance.verdicts import Comparison, Difference
+
+STOPPING = family(
+    "stopping",
+    floors={"undone: 1, the cache outlives": 0.3, "deferred": 0.5, "streamer: on": 0.2, "rows: several": 0.2},
+    reachable=(
+        "cache: filled",
+        "cache: fresh",
+        "cache: static",
+        "lag: as late as allowed",
+        "lag: one step",
+        "not deferred",
+        "sampling: on",
+        "stop: eos first",
+        "stop: eos last",
+        "stop: eos middle",
+        "stop: length",
+        "stop: rows differ",
+        "undone: 0",
+        "undone: 1, no cache outlives",
+    ),
+)
+MATCHES = "deferred-stop-matches-immediate"
+both_run = applies("stopping at once raises too", lambda runs: runs_of(runs).immediate.crash is None)
+has_it = applies("the release has no deferred stopping", lambda runs: lacks(runs) is None)
+
+
+@check(STOPPING, script="deferred", compares="pair", bitwise=True)
+@has_it
+@both_run
+def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
+    """Stopping one step late gives bitwise what stopping at once gives: every field of the outcome.
+
+    Nor may the step too many raise, where stopping at once would not have taken it. Where a step was undone, hooks of
+    the caller's may have been called once more, and the installed release may have drawn one random number more: both
+    are allowed, named and counted.
+    """
+    both = runs_of(runs)
+    if both.deferred.crash:
+        crashed = crash_difference(both.deferred.crash, "stopping at once works")
+        if both.undone != 1:
+            return crashed
+        return Comparison.of(replace(crashed.differences[0], field="step too many"))
+    most = 0 if both.immediate.steps == runs.case.settings.max_new_tokens else 1  # the host knows the length itself
+    if not 0 <= both.undone <= most:
+        return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
+    result = _calls_of_hooks(both)
+    immediate, deferred = (_fields(outcome.fields()) for outcome in (both.immediate, both.deferred))
+    if _one_draw_more(runs, both):
+        result.allowed.append("random numbers: the undone step has drawn one")
+        immediate.pop("rng"), deferred.pop("rng")
+    return result + compare_exactly(deferred, immediate, unnumbered)
+
+
+def _fields(fields: Flat) -> Flat:
+    return without_garbage(fields)
+
+
+def _one_draw_more(runs: Runs, both: Stopped) -> bool:
+    """Whether the generator's state is one where the release is allowed to leave another."""
+    return runs.subject.name == Installed.name and runs.case.settings.do_sample and both.undone == 1
+
+
+def _calls_of_hooks(both: Stopped) -> Comparison:
+    result = Comparison()
+    for name, (at_once, late) in both.calls.items():
+        if late not in (at_once, at_once + both.undone):
+            wanted = f"{at_once} or {at_once + both.undone} calls"
+            return Comparison.of(Difference("length", f"calls of the {name}", wanted, f"{late} calls"))
+        if late != at_once:
+            result.allowed.append(f"hooks: the caller's {name} has seen the undone step")
+    return result
+
+
+@check(STOPPING, stands_on=[MATCHES], script="deferred", compares="pair", bitwise=True)
+@has_it
+@applies("nothing is streamed", lambda runs: runs.case.plan.streamed)
+@applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
+@both_run
+def deferred_stop_streams_each_token_once(runs: Runs) -> Comparison:
+    """A streamer receives the prompt, then each token of the sequences once and in order, then `end` once.
+
+    Also where tokens are streamed one step behind: the last one is not forgotten, and the one too many never seen.
+    """
+    outcome = runs_of(runs).deferred
+    if outcome.crash or outcome.sequences is None:
+        return Comparison()  # the check of the outcome tells of it
+    if outcome.stream_ends != 1:
+        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
+    start = outcome.prompt_length
+    wanted = [outcome.sequences[:, :start], *outcome.sequences[:, start:].unbind(dim=1)]
+    got = [call.tolist() for call in outcome.streamed]
+    if len(got) != len(wanted):
+        return Comparison.of(
+            Difference("length", "streamed", f"the prompt and {len(wanted) - 1} tokens", f"{len(got)} calls of put")
+        )
+    for call, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
+        if mine != theirs.tolist():
+            return Comparison.of(Difference("tokens", "streamed", str(theirs.tolist()), str(mine), f"call {call}"))
+    return Comparison()
+
+
+@check(STOPPING, stands_on=[MATCHES], script="deferred_cache", compares="pair", bitwise=True)
+@has_it
+@applies("no cache outlives the call", lambda runs: runs_of(runs).outlives)
+@both_run
+def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
+    """The cache that is left, returned or the caller's own, is bitwise that of stopping at once.
+
+    Its contents, its length, what it says of itself, and a second call that goes on from it. Past states are recorded
+    neither during the prefill, where that would cost memory, nor after the call, unless the caller had it so.
+    """
+    both = runs_of(runs)
+    if both.deferred.crash:
+        return Comparison()  # the check of the outcome tells of it
+    if both.recording_early:
+        return Comparison.of(Difference("changed", "recording", "off during the prefill", "on"))
+    contents = compare_exactly(both.left_late, both.left_at_once, unnumbered)
+    if contents.differences:
+        return contents
+    at_once, late = continued(runs)
+    if at_once.crash:
+        return Comparison()  # going on from it is another rung's matter
+    if late.crash:
+        return crash_difference(late.crash, "going on after stopping at once works")
+    found = compare_exactly(_fields(late.fields()), _fields(at_once.fields()), unnumbered)
+    return Comparison.of(*(replace(one, where=f"second call, {one.where}") for one in found.differences))
+
+
+@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@has_it
+@applies("the next step may have no place, so its own flag is waited for", lambda runs: not runs_of(runs).tight)
+@applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
+@both_run
+def deferral_never_waits_for_its_own_step(runs: Runs) -> Comparison:
+    """No forward begins after a wait for a copy of the step just issued, and no value is read to decide to stop.
+
+    Of the values that the host takes from the device outside the model, stopping at once takes one a step to decide,
+    and one to stream; deferral takes those away and adds none.
+    """
+    both = runs_of(runs)
+    if both.deferred.crash:
+        return Comparison()  # the check of the outcome tells of it
+    waits = both.seen.own_step_waits
+    if waits:
+        return Comparison.of(Difference("length", "waits", "none for the step just issued", f"{waits}"))
+    allowed = both.other_reads_a_step * both.seen.forwards
+    if both.reads_late > allowed:
+        wanted = f"{allowed:g} in {both.seen.forwards} steps"
+        return Comparison.of(Difference("length", "values read by the host", wanted, f"{both.reads_late}"))
+    return Comparison()
+
+
+@check(STOPPING, stands_on=[MATCHES], script="", compares="pair", bitwise=True)
+@has_it
+@applies("nothing here forbids to defer", lambda runs: bool(runs_of(runs).must_not_defer))
+@both_run
+def deferral_refuses_when_it_must(runs: Runs) -> Comparison:
+    """Stopping is not deferred in the loop of an assistant; nor where a cache that outlives the call is to be put back.
+
+    Unless it says that it can be put back, and shows in the model's outputs.
+    """
+    both = runs_of(runs)
+    if both.deferred.crash or not both.seen.deferred:
+        return Comparison()
+    return Comparison.of(Difference("changed", "deferral", f"refused: {both.must_not_defer}", "deferred"))
+
+
+@check(STOPPING, stands_on=[MATCHES], script="", compares="pair", bitwise=True)
+@has_it
+@applies("no hook is told to raise", lambda runs: bool(runs.case.plan.raises))
+@both_run
+def no_trace_after_an_error(runs: Runs) -> Comparison:
+    """A hook of the caller's that raises midway leaves nothing behind: its own exception comes out, and that is all.
+
+    The caller's cache records past states only if it did before, configs, inputs and modules are as after stopping at
+    once, and the next call on the same model gives what it gives on a new one.
+    """
+    error = after_error(runs)
+    if error.at_once.crash is None:
+        return Comparison(not_applicable="the hook is not called so often")
+    if error.late.crash is None or error.late.crash.type != error.at_once.crash.type:
+        return Comparison.of(Difference("crash", "error", str(error.at_once.crash), str(error.late.crash)))
+    before, after = (("off", "on")[recording] for recording in error.recording)
+    if before != after:
+        return Comparison.of(Difference("changed", "recording", f"{before}, as before", after))
+    late, at_once = ({**one.changed, **one.module_changes} for one in (error.late, error.at_once))
+    changed = compare_exactly(late, at_once, unnumbered)
+    if changed.differences or error.next_at_once.crash:
+        return changed
+    if error.next_late.crash:
+        return crash_difference(error.next_late.crash, "the call after an error with stopping at once works")
+    found = compare_exactly(_fields(error.next_late.fields()), _fields(error.next_at_once.fields()), unnumbered)
+    return Comparison.of(*(replace(one, where=f"next call, {one.where}") for one in found.differences))

@@ -1,0 +1,69 @@
+"""The plan of the `stopping` family."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from conformance.case import Case, Plan
+
+
+class StoppingPlan(Plan, family="stopping"):
+    """What the device, the caller and the caller's hooks are like.
+
+    lag: a copy to the host lands at once (0), one step late (1), or not before it is waited for (2).
+    cache: made by `generate`, or passed in by the caller, fresh or filled by a call before. static: of fixed size;
+    room: for how many tokens more than are needed a static cache that is passed in has a place (None: for as many as
+    may be generated). quantised: its layers, where they are plain ones, are moved to a second storage now and then, as
+    quantised layers are, here without any loss. words: what a cache
+    passed in says of itself: whether it can be put back (as its kind does), that it cannot, or nothing. recording:
+    the caller had switched the recording of past states on.
+    tensor_only: nothing but the sequences is returned. uncached: `use_cache` off. pad_beyond: the pad id is outside
+    the vocabulary. assistant: the loop is that of an assistant. sequences: returned for each prompt, when sampling.
+    processor: a processor of the caller's that depends on how often it was called; stop_after: a criterion of the
+    caller's stops after so many calls (0: there is none).
+    raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
+    """
+
+    lag: Literal[0, 1, 2] = 0
+    streamed: bool = False
+    cache: Literal["made", "fresh", "filled"] = "made"
+    static: bool = False
+    room: Annotated[int, Field(ge=0, le=8)] | None = None
+    quantised: bool = False
+    words: Literal["its own", "cannot", "none"] = "its own"
+    recording: bool = False
+    tensor_only: bool = False
+    uncached: bool = False
+    pad_beyond: bool = False
+    assistant: bool = False
+    sequences: Annotated[int, Field(ge=1, le=3)] = 1
+    processor: bool = False
+    stop_after: Annotated[int, Field(ge=0, le=8)] = 0
+    raises: Literal["", "streamer", "processor", "criterion"] = ""
+    raises_at: Annotated[int, Field(ge=1, le=8)] = 1
+
+    @property
+    def passed_in(self) -> bool:
+        """Whether the caller passes a cache."""
+        return self.cache != "made" and not self.uncached
+
+    @property
+    def outlives(self) -> bool:
+        """Whether a cache is left after the call."""
+        return not self.uncached and (self.passed_in or not self.tensor_only)
+
+    def traits(self) -> tuple[str, ...]:
+        """The fields that are not at their default; the lag and places of no effect are no needs."""
+        dull = {"raises_at", "room", "lag"}
+        return tuple(f"plan {name}" for name in super().traits() if name not in dull)
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """What can be told before anything ran."""
+        found = {f"lag: {('at once', 'one step', 'as late as allowed')[self.lag]}"}
+        found |= {f"cache: {self.cache}"} if self.passed_in else set()
+        found |= {"cache: static"} if self.static else set()
+        found |= {"cache: outlives the call" if self.outlives else "cache: dies with the call"}
+        found |= {"streamer: on"} if self.streamed else set()
+        return found | ({f"raises: {self.raises}"} if self.raises else set())

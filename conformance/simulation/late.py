@@ -1,0 +1,191 @@
+"""A device whose copies to the host arrive late, simulated on a CPU; and a count of what the host waits for.
+
+On a CPU every copy has arrived when the call returns, so a loop that reads too early is right by accident. Inside
+this context a copy made with `non_blocking=True` leaves its destination poisoned until its event is synchronised,
+or until it lands by itself after as many forwards as the lag says. Reading too early then shows as a wrong result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+# Calls that give the host a value of a tensor, so that it waits until the device has computed it.
+READS = frozenset(
+    {"item", "tolist", "cpu", "__bool__", "__int__", "__float__", "__index__", "__contains__", "equal"}
+    | {"allclose", "is_nonzero"}
+)
+POISON = -(2**40)
+ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading them waits for nothing
+
+
+class Copy:
+    """One copy on its way to the host; `step` is the number of forwards begun when it was issued."""
+
+    def __init__(self, destination: torch.Tensor, source: torch.Tensor, step: int) -> None:
+        self.destination, self.step, self.landed = destination, step, False
+        self._value = source.detach().clone().to(destination.dtype).expand_as(destination).clone()
+        destination.detach().copy_(_poisoned(self._value))
+
+    def land(self) -> None:
+        """Write what was copied, once."""
+        if not self.landed:
+            self.destination.detach().copy_(self._value)
+            self.landed = True
+
+
+def _poisoned(value: torch.Tensor) -> torch.Tensor:
+    """The values that are most surely wrong: the other truth, an impossible token, no number."""
+    if value.dtype == torch.bool:
+        return ~value
+    return torch.full_like(value, float("nan") if value.is_floating_point() else max(POISON, _least(value)))
+
+
+def _least(value: torch.Tensor) -> int:
+    return int(torch.iinfo(value.dtype).min)
+
+
+class LateDevice(TorchFunctionMode):
+    """The context. `lag`: forwards after which a copy lands by itself (0: at once); None: when waited for only.
+
+    copies: asynchronous copies made. forwards: forwards begun. own_step_waits: forwards that began after the host
+    had waited for a copy issued since the forward before. reads: values that the host took from the device, each of
+    which it waits for; `reads_in_forwards` of them inside the model.
+    """
+
+    def __init__(self, lag: int | None = None) -> None:
+        super().__init__()
+        self.lag = lag
+        self.copies = self.forwards = self.own_step_waits = self.reads = self.reads_in_forwards = 0
+        self._pending: list[Copy] = []
+        self._inside = self._waited_for_own = False
+        self._block = ExitStack()
+
+    def __enter__(self) -> LateDevice:
+        self._block.enter_context(patch.object(torch, "Event", self._event))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._block.close()
+
+    def _event(self, *_: Any, **__: Any) -> LateEvent:
+        return LateEvent(self)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        if name == "copy_" and _non_blocking(args, kwargs, place=2):
+            self._issue(args[0], args[1] if len(args) > 1 else kwargs["src"])
+            return args[0]
+        if name == "to" and kwargs.get("non_blocking") and _to_the_host(args, kwargs):
+            landing = func(*args, **{**kwargs, "copy": True})
+            self._issue(landing, landing.clone())
+            return landing
+        result = func(*args, **kwargs)
+        return self._accounted(name, args, kwargs, result)
+
+    def _issue(self, destination: torch.Tensor, source: torch.Tensor) -> None:
+        with torch._C.DisableTorchFunction():
+            copy = Copy(destination, source, self.forwards)
+        setattr(destination, ON_THE_HOST, True)
+        self.copies += 1
+        if self.lag == 0:
+            self._land([copy])
+        else:
+            self._pending.append(copy)
+
+    def _land(self, copies: Sequence[Copy]) -> None:
+        with torch._C.DisableTorchFunction():
+            for copy in copies:
+                copy.land()
+
+    def _accounted(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> Any:
+        """The result, marked as the host's where it is; what was read from the device is counted."""
+        first = next((arg for arg in args if isinstance(arg, torch.Tensor)), None)
+        if first is None:
+            return result
+        on_the_host = getattr(first, ON_THE_HOST, False)
+        moved = name == "cpu" or (name == "to" and _to_the_host(args, kwargs))
+        if (name in READS or moved) and not on_the_host:
+            self.reads += 1
+            self.reads_in_forwards += self._inside
+        if (moved or on_the_host) and isinstance(result, torch.Tensor):
+            if result is first and not on_the_host:
+                result = result.clone()  # on a CPU the tensor itself; from a device it would be another one
+            setattr(result, ON_THE_HOST, True)
+        return result
+
+    def recorded(self) -> list[Copy]:
+        """What an event that is recorded now stands for: every copy issued so far that has not landed."""
+        return list(self._pending)
+
+    def wait(self, copies: Sequence[Copy], recorded_at: int) -> None:
+        """The host waits until these have landed; the event was recorded after `recorded_at` forwards."""
+        if recorded_at == self.forwards:
+            self._waited_for_own = True
+        self._land(copies)
+        self._pending = [copy for copy in self._pending if not copy.landed]
+
+    def begin_forward(self, *_: Any) -> None:
+        """The device is given its next step: what is due lands."""
+        self.own_step_waits += self._waited_for_own
+        self._waited_for_own, self._inside = False, True
+        self.forwards += 1
+        if self.lag is not None:
+            self._land([copy for copy in self._pending if self.forwards - copy.step >= self.lag])
+            self._pending = [copy for copy in self._pending if not copy.landed]
+
+    def end_forward(self, *_: Any) -> None:
+        """The host has issued the whole step."""
+        self._inside = False
+
+    @contextmanager
+    def watching(self, model: Any) -> Iterator[None]:
+        """Count the forwards of this model."""
+        hooks = (
+            model.register_forward_pre_hook(self.begin_forward),
+            model.register_forward_hook(self.end_forward, always_call=True),
+        )
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+class LateEvent:
+    """An event of the late device, with what decoding loops ask of one."""
+
+    def __init__(self, device: LateDevice) -> None:
+        self._device, self._recorded_at = device, -1
+        self._copies: list[Copy] = []
+
+    def record(self, *_: Any) -> None:
+        """Stand for all that was issued so far."""
+        self._copies, self._recorded_at = self._device.recorded(), self._device.forwards
+
+    def synchronize(self) -> None:
+        """Wait for what it stands for; at once where it was never recorded."""
+        self._device.wait(self._copies, self._recorded_at)
+
+    def query(self) -> bool:
+        """Whether all that it stands for has landed."""
+        return all(copy.landed for copy in self._copies)
+
+
+def _non_blocking(args: Sequence[Any], kwargs: dict[str, Any], place: int) -> bool:
+    return bool(kwargs.get("non_blocking", args[place] if len(args) > place else False))
+
+
+def _to_the_host(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether `to` was asked for the host by name. A device object may be the simulated one, which is a CPU too."""
+    where = kwargs.get("device", args[1] if len(args) > 1 else None)
+    return isinstance(where, str) and where == "cpu"

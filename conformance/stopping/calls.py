@@ -1,0 +1,145 @@
+"""The calls of the `stopping` family: what the plan of a case says, made real."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.call import Call
+from conformance.runs import Runs
+from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, StatefulProcessor
+from conformance.subjects.installed import Installed
+
+FILLED = 2  # tokens of the call that fills a cache
+OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+PLAIN: dict[str, Any] = {
+    "do_sample": False,
+    "eos_token_id": None,
+    "output_attentions": False,
+    "output_hidden_states": False,
+}
+
+
+def _no_word(cache: Any) -> bool:
+    raise AttributeError(f"{type(cache).__name__!r} object has no attribute 'is_croppable'")
+
+
+# What a caller's cache answers when it is asked whether it can be put back.
+WORDS = {"cannot": property(lambda _: False), "none": property(_no_word)}
+
+
+def call_of(runs: Runs, raises: bool = False) -> Call:
+    """The call that the plan describes, with hooks and a cache of its own; `raises`: a hook raises as planned."""
+    return with_hooks(runs, with_callers_cache(runs, runs.call(**config_of(runs))), raises)
+
+
+def with_hooks(runs: Runs, call: Call, raises: bool = False) -> Call:
+    """The call with new hooks of the caller's, as the plan says."""
+    plan = runs.case.plan
+    raises_in = {plan.raises: plan.raises_at} if raises else {}
+    processors, criteria = call.processors, call.criteria
+    if plan.processor or plan.raises == "processor":
+        processors = (*processors, StatefulProcessor(raises_in.get("processor", 0)))
+    if plan.stop_after or plan.raises == "criterion":
+        criteria = (*criteria, CountingCriterion(plan.stop_after, raises_in.get("criterion", 0)))
+    streamer = RaisingStreamer(plan.raises_at) if "streamer" in raises_in else call.streamer
+    return call.replace(processors=processors, criteria=criteria, streamer=streamer)
+
+
+def config_of(runs: Runs) -> dict[str, Any]:
+    """What the plan changes in the generation config."""
+    plan = runs.case.plan
+    changes: dict[str, Any] = {}
+    if plan.tensor_only:
+        changes |= {"return_dict_in_generate": False, **dict.fromkeys(OUTPUTS, False)}
+    if plan.uncached:
+        changes["use_cache"] = False
+    elif plan.static and not plan.passed_in:
+        changes |= upstream.static_cache_settings()
+    if plan.pad_beyond:
+        changes["pad_token_id"] = runs.scenario.vocabulary + 3
+    if plan.assistant:
+        changes["is_assistant"] = True
+    if plan.sequences > 1 and runs.case.settings.do_sample:
+        changes["num_return_sequences"] = plan.sequences
+    return changes
+
+
+def with_callers_cache(runs: Runs, call: Call) -> Call:
+    """The call with the cache that the plan has the caller pass, fresh or filled by a call before.
+
+    As it is where the plan has none, or where `generate` makes none for this type, so that none can be made as it
+    would.
+    """
+    plan = runs.case.plan
+    kept = runs.once("caller's cache", lambda: _callers_cache(runs, call)) if plan.passed_in else None
+    if kept is None:
+        return call
+    inputs, cache = copy.deepcopy(kept)
+    if plan.recording:
+        upstream.record_past(cache)
+    return call.replace(inputs=inputs, extras={**call.extras, upstream.cache_argument(runs.scenario.pristine): cache})
+
+
+Kept = tuple[dict[str, torch.Tensor], Any]
+
+
+def _callers_cache(runs: Runs, call: Call) -> Kept | None:
+    plan, steps = runs.case.plan, call.generation_config.max_new_tokens
+    if plan.static and plan.room is not None:
+        steps = _steps_needed(runs, call) + plan.room
+    kept = _cache(runs, call, steps, plan.static)
+    if kept is not None and plan.words in WORDS:
+        kind = type(kept[1])
+        kept[1].__class__ = type(kind.__name__, (kind,), {"is_croppable": WORDS[plan.words]})
+    return kept
+
+
+def _steps_needed(runs: Runs, call: Call) -> int:
+    """The steps of this call with a growing cache, as far as it has nothing of the caller's that changes them."""
+    kept = _cache(runs, call, call.generation_config.max_new_tokens, static=False)
+    if kept is None:
+        return 1
+    inputs, cache = kept
+    name = upstream.cache_argument(runs.scenario.pristine)
+    outcome = runs.run(with_hooks(runs, call.replace(inputs=inputs, extras={name: cache})))
+    return max(1, outcome.steps)
+
+
+def _cache(runs: Runs, call: Call, steps: int, static: bool) -> Kept | None:
+    """Inputs and a cache with a place for all that `steps` new tokens feed."""
+    filled = FILLED if runs.case.plan.cache == "filled" else 0
+    settings = upstream.static_cache_settings() if static else {}
+    room = runs.call(**PLAIN, **settings, max_new_tokens=filled + steps)
+    try:
+        cache = upstream.fresh_cache(runs.scenario.model(), room)
+        if cache is None:
+            return None
+        cache = upstream.quantised_exactly(cache) if runs.case.plan.quantised else cache
+        return _filled(runs, call, cache, filled) if filled else (call.inputs, cache)
+    except Exception:  # noqa: BLE001 - what does not work without deferral is no matter here
+        return None
+
+
+def _filled(runs: Runs, call: Call, cache: Any, steps: int) -> Kept:
+    """The cache after a call of so many new tokens, and the inputs of the call that goes on."""
+    name = upstream.cache_argument(runs.scenario.pristine)
+    first = runs.call(**PLAIN, max_new_tokens=steps).replace(extras={name: cache})
+    with torch.no_grad():
+        sequences = Installed().generate(runs.shareable_model(), first).sequences
+    return following(call.inputs, sequences, runs.scenario.encoder_decoder), cache
+
+
+def following(inputs: dict[str, Any], sequences: torch.Tensor, encoder_decoder: bool) -> dict[str, Any]:
+    """The inputs of a call that goes on after `sequences`, (rows or several times as many, length), all ids given."""
+    times = sequences.shape[0] // next(iter(inputs.values())).shape[0]
+    repeated = {name: tensor.repeat_interleave(times, dim=0) for name, tensor in inputs.items()}
+    ids, mask = ("decoder_input_ids", "decoder_attention_mask") if encoder_decoder else ("input_ids", "attention_mask")
+    repeated[ids] = sequences.clone()
+    if mask in repeated:
+        new = sequences.shape[1] - repeated[mask].shape[1]
+        repeated[mask] = torch.nn.functional.pad(repeated[mask], (0, new), value=1)
+    return repeated

@@ -1,0 +1,204 @@
+"""The runs of the `stopping` family: the same call stopped at once and one step late, on a late device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance import events, upstream
+from conformance.cache_contents import without_garbage
+from conformance.call import Call
+from conformance.outcome import Outcome
+from conformance.reference.stopping import longest
+from conformance.runs import Runs
+from conformance.simulation.deferral import Deferral, Seen
+from conformance.simulation.hooks import CountingCriterion, StatefulProcessor
+from conformance.snapshots import Flat, snapshot
+from conformance.stopping.calls import PLAIN, call_of, following
+from conformance.subjects.installed import Installed
+
+LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
+AT_ONCE, LATE = "decode", "stopping"
+
+
+@dataclass
+class Stopped:
+    """Both runs of a case, and what is told from comparing them.
+
+    outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it
+    was called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why.
+    """
+
+    immediate: Outcome
+    deferred: Outcome
+    outlives: bool
+    left_at_once: Flat = field(default_factory=dict)
+    left_late: Flat = field(default_factory=dict)
+    calls: dict[str, tuple[int, int]] = field(default_factory=dict)
+    tight: bool = False
+    must_not_defer: str = ""
+
+    @property
+    def seen(self) -> Seen:
+        """What was seen of the deferred run."""
+        return _seen(self.deferred)
+
+    @property
+    def undone(self) -> int:
+        """Forwards of the deferred run beyond those of the immediate one."""
+        return self.seen.forwards - _seen(self.immediate).forwards
+
+    @property
+    def recording_early(self) -> bool:
+        """Whether the deferred run alone recorded past states during the prefill."""
+        return self.seen.recording_early and not _seen(self.immediate).recording_early
+
+    @property
+    def reads_late(self) -> int:
+        """Values that the deferred run's host took from the device outside the model."""
+        return self.seen.reads - self.seen.reads_in_forwards
+
+    @property
+    def other_reads_a_step(self) -> float:
+        """Those of the immediate run, without one a step to decide and one to stream, by step."""
+        seen = _seen(self.immediate)
+        streamed = max(0, len(self.immediate.streamed) - 1)
+        return max(0, seen.reads - seen.reads_in_forwards - seen.forwards - streamed) / max(1, seen.forwards)
+
+
+def lacks(runs: Runs) -> str | None:
+    """Why the subject has no deferred stopping; only the installed release may lack it."""
+    return upstream.lacks(LATE) if runs.subject.name == Installed.name else None
+
+
+def runs_of(runs: Runs) -> Stopped:
+    """Both runs, made once for a case."""
+    return runs.once("stopped", lambda: _stopped(runs))
+
+
+def _seen(outcome: Outcome) -> Seen:
+    seen: Seen = outcome.extra[Deferral.name]
+    return seen
+
+
+def _stopped(runs: Runs) -> Stopped:
+    at_once, late = call_of(runs), call_of(runs).replace(mechanism=LATE)
+    probe, stream = Deferral(LAGS[runs.case.plan.lag]), runs.case.plan.streamed
+    immediate = runs.run(at_once, stream=stream, probes=[probe])
+    deferred = runs.run(late, stream=stream, probes=[probe])
+    outlives = not runs.case.plan.uncached and (
+        upstream.cache_name(at_once.extras) is not None or not runs.case.plan.tensor_only
+    )
+    both = Stopped(
+        immediate, deferred, outlives, _left(immediate, at_once), _left(deferred, late), _calls(at_once, late)
+    )
+    both.must_not_defer = _reason_to_refuse(runs, both)
+    both.tight = _tight(runs, both)
+    _tell(runs, both)
+    return both
+
+
+def _calls(at_once: Call, late: Call) -> dict[str, tuple[int, int]]:
+    hooks = {"processor": (at_once.processors, late.processors), "criterion": (at_once.criteria, late.criteria)}
+    kinds = (StatefulProcessor, CountingCriterion)
+    return {
+        name: (one.calls.count, other.calls.count)
+        for name, (ones, others) in hooks.items()
+        for one, other in zip(ones, others, strict=True)
+        if isinstance(one, kinds)
+    }
+
+
+def _left(outcome: Outcome, call: Call) -> Flat:
+    """What the cache holds that is left after the call."""
+    passed = upstream.cache_name(call.extras)
+    return without_garbage(snapshot(call.extras[passed], "") if passed else outcome.cache)
+
+
+def _reason_to_refuse(runs: Runs, both: Stopped) -> str:
+    seen = both.seen
+    if runs.case.plan.assistant:
+        return "the loop is an assistant's"
+    if not both.outlives or seen.cache is None:
+        return ""
+    if not seen.visible:
+        return "the cache outlives the call and does not show in the model's outputs"
+    return "" if seen.says else "the cache outlives the call and does not say that it can be put back"
+
+
+def _tight(runs: Runs, both: Stopped) -> bool:
+    """Whether a step was decided after which another may have no place, and which the length alone did not decide."""
+    if both.immediate.sequences is None:
+        return False
+    limit = both.immediate.prompt_length + runs.case.settings.max_new_tokens
+    room = longest(runs.scenario.pristine, both.seen.cache, 10**9)
+    return min(both.immediate.sequences.shape[1], limit - 1) > room
+
+
+def _tell(runs: Runs, both: Stopped) -> None:
+    """Events and figures of the case."""
+    if both.immediate.crash or both.deferred.crash:
+        return
+    runs.events |= events.of_outcome(runs.case, both.immediate)
+    runs.events.add("deferred" if both.seen.deferred else "not deferred")
+    where = "the cache outlives" if both.outlives else "no cache outlives"
+    runs.events.add(f"undone: {both.undone}" + (f", {where}" if both.undone else ""))
+    for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):
+        seen = _seen(outcome)
+        if name == "immediate" or seen.deferred:
+            runs.figures[f"host_syncs_per_token, {name}"] = (seen.reads + seen.own_step_waits) / both.immediate.steps
+
+
+# Going on, and what an error leaves
+
+
+def continued(runs: Runs) -> tuple[Outcome, Outcome]:
+    """A second call that goes on from what either run left, stopping at once: immediate, deferred."""
+    return runs.once("continued", lambda: _continued(runs))
+
+
+def _continued(runs: Runs) -> tuple[Outcome, Outcome]:
+    both = runs_of(runs)
+    at_once, late = (_go_on(runs, outcome) for outcome in (both.immediate, both.deferred))
+    return at_once, late
+
+
+def _go_on(runs: Runs, outcome: Outcome) -> Outcome:
+    assert outcome.sequences is not None
+    inputs = following(call_of(runs).inputs, outcome.sequences, runs.scenario.encoder_decoder)
+    name = upstream.cache_argument(runs.scenario.pristine)
+    call = Call(inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: _seen(outcome).cache})
+    return runs.run(call)
+
+
+@dataclass
+class AfterError:
+    """What a hook that raised has left: the outcomes of both runs and of a plain call after each, on its model.
+
+    recording: whether the caller's cache recorded past states before and after the deferred run.
+    """
+
+    at_once: Outcome
+    late: Outcome
+    next_at_once: Outcome
+    next_late: Outcome
+    recording: tuple[bool, bool]
+
+
+def after_error(runs: Runs) -> AfterError:
+    """The call with a hook that raises, at once and late, each on a model of its own, and the call after it."""
+    return runs.once("after error", lambda: _after_error(runs))
+
+
+def _after_error(runs: Runs) -> AfterError:
+    at_once, next_at_once, _ = _raised(runs, AT_ONCE)
+    late, next_late, recording = _raised(runs, LATE)
+    return AfterError(at_once, late, next_at_once, next_late, recording)
+
+
+def _raised(runs: Runs, mechanism: str) -> tuple[Outcome, Outcome, tuple[bool, bool]]:
+    call, model = call_of(runs, raises=True).replace(mechanism=mechanism), runs.scenario.model()
+    name = upstream.cache_name(call.extras)
+    cache = call.extras[name] if name else None
+    before = upstream.records(cache)
+    outcome = runs.run(call, model=model, watch=True, probes=[Deferral(LAGS[runs.case.plan.lag])])
+    return outcome, runs.run(call_of(runs), model=model), (before, upstream.records(cache))

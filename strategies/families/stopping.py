@@ -1,0 +1,98 @@
+"""What the `stopping` family draws: ends that are met before the limit, and a caller with a device that is late."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+from hypothesis import strategies as st
+
+from conformance.architectures.roles import formula_of
+from conformance.case import Case, ModelSpec, Prompt, Settings
+from conformance.plans.stopping import StoppingPlan
+from conformance.strategies.cases import landmarks_of, models, vocabulary_of
+from conformance.strategies.prompts import prompts
+from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings
+
+LONGEST = 9  # new tokens
+CACHES: tuple[Literal["made", "fresh", "filled"], ...] = ("made", "made", "fresh", "filled")
+RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
+    "",
+    "",
+    "",
+    "",
+    "streamer",
+    "processor",
+    "criterion",
+)
+WORDS: tuple[Literal["its own", "cannot", "none"], ...] = (*("its own",) * 14, "cannot", "none")
+WHERE = (*("early",) * 7, "last", "mixed", "drawn")
+
+
+@st.composite
+def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
+    """A case in which, most often, every row meets an end token before the limit, so that a step is undone."""
+    model = draw(models(architecture))
+    several = "rows: several" in towards or "stop: rows differ" in towards
+    rows = draw(st.sampled_from((2, 3) if several else (1, 1, 2, 2, 3)))
+    vocabulary = vocabulary_of(model)
+    prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), length=(1, 16), landmarks=landmarks_of(model)))
+    chosen = draw(ended(model=model, rows=rows))
+    if draw(rarely(True, False, one_in=10)):
+        model = draw(tight(model=model, prompt=prompt, chosen=chosen))
+    plan = draw(plans(settings=chosen))
+    return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+@st.composite
+def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
+    """Settings with end tokens that are met: by place for every row, since one drawn blindly hardly ever is."""
+    vocabulary, attentions = vocabulary_of(model), model.attention == "eager"
+    chosen = draw(settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions))
+    where = draw(st.sampled_from(WHERE))
+    if where == "drawn":
+        return chosen
+    if chosen.do_sample:  # what it will say is not known: so many ends that one is met
+        some = st.lists(st.integers(1, vocabulary - 1), min_size=8, max_size=16, unique=True).map(tuple)
+        return chosen.replace(eos=draw(some), eos_at=(), max_new_tokens=max(3, chosen.max_new_tokens))
+    limit = max(2, chosen.max_new_tokens)
+    first, last = {"early": (0, limit - 2), "last": (limit - 1, limit - 1), "mixed": (0, limit - 1)}[where]
+    places = tuple((row, draw(st.integers(first, last))) for row in range(rows))
+    return chosen.replace(max_new_tokens=limit, eos=(), eos_at=places, pad=draw(st.sampled_from((0, None))))
+
+
+@st.composite
+def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings) -> ModelSpec:
+    """The model with a table of positions that may end where the decoding does; as it is where it has no table."""
+    fed = 1 + draw(st.integers(0, chosen.max_new_tokens))
+    size = max(len(row) for row in prompt.rows) + fed
+    paths = [path for path in model.config if formula_of(path.rsplit(".", 1)[-1]) == "positions"]
+    return model.replace(config={**model.config, **dict.fromkeys(paths, size)})
+
+
+@st.composite
+def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
+    """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it."""
+    raises = draw(st.sampled_from(RAISES))
+    cache = draw(st.sampled_from(CACHES))
+    passed = cache != "made"
+    return StoppingPlan(
+        lag=draw(st.sampled_from((0, 1, 2, 2))),
+        streamed=draw(st.booleans()),
+        cache=cache,
+        static=draw(rarely(True, False, one_in=4)),
+        room=draw(st.sampled_from((None, 0, 1))) if passed else None,
+        quantised=passed and draw(rarely(True, False, one_in=6)),
+        words=draw(st.sampled_from(WORDS)) if passed else "its own",
+        recording=passed and draw(rarely(True, False, one_in=6)),
+        tensor_only=draw(rarely(True, False, one_in=6)),
+        uncached=draw(rarely(True, False, one_in=16)),
+        pad_beyond=draw(rarely(True, False, one_in=20)),
+        assistant=draw(rarely(True, False, one_in=24)),
+        sequences=draw(st.sampled_from((1, 2, 3))) if settings.do_sample and cache != "filled" else 1,
+        processor=draw(rarely(True, False, one_in=5)),
+        stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
+        raises=raises,
+        raises_at=draw(st.integers(1, 3)) if raises else 1,
+    )

@@ -1,0 +1,160 @@
+"""The late device: what is read too early is wrong, and every wait is counted."""
+
+import pytest
+import torch
+
+from conformance.simulation.late import LateDevice
+
+
+def sent(source, event=True):
+    """A slot into which `source` is on its way, and the event recorded after the copy."""
+    slot, mark = torch.zeros_like(source), torch.Event(device="cpu")
+    slot.copy_(source, non_blocking=True)
+    if event:
+        mark.record()
+    return slot, mark
+
+
+@pytest.mark.parametrize("source", [torch.tensor(True), torch.tensor([3, 4]), torch.tensor([0.5])], ids=str)
+def test_a_slot_is_poisoned_until_its_event_is_synchronised(source):
+    with LateDevice():
+        slot, event = sent(source)
+        assert not torch.equal(slot, source)
+        assert not event.query()
+        event.synchronize()
+        assert event.query()
+        assert torch.equal(slot, source)
+
+
+def test_an_event_recorded_before_the_copy_does_not_stand_for_it():
+    with LateDevice():
+        event = torch.Event(device="cpu")
+        event.record()
+        slot, _ = sent(torch.tensor(True), event=False)
+        event.synchronize()
+        assert not slot
+
+
+def test_what_is_copied_is_the_source_as_it_was():
+    with LateDevice():
+        source = torch.tensor([1, 2])
+        slot, event = sent(source)
+        source += 5
+        event.synchronize()
+        assert slot.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lag", "landed"), [(0, [True, True, True]), (1, [False, True, True]), (2, [False, False, True])]
+)
+def test_a_copy_lands_by_itself_after_as_many_forwards_as_the_lag(lag, landed):
+    with LateDevice(lag) as device:
+        slot, _ = sent(torch.tensor(True))
+        seen = [bool(slot)]
+        for _ in range(2):
+            device.begin_forward()
+            seen.append(bool(slot))
+    assert seen == landed
+
+
+def test_without_a_lag_nothing_lands_by_itself():
+    with LateDevice() as device:
+        slot, _ = sent(torch.tensor(True))
+        for _ in range(5):
+            device.begin_forward()
+        assert not slot
+
+
+def test_a_copy_by_to_is_late_as_well():
+    with LateDevice() as device:
+        host, event = torch.tensor([7]).to("cpu", non_blocking=True), torch.Event(device="cpu")
+        event.record()
+        assert host.tolist() != [7]
+        event.synchronize()
+        assert host.tolist() == [7]
+    assert device.copies == 1
+
+
+def test_a_later_copy_into_the_same_slot_lands_last():
+    with LateDevice():
+        slot = torch.zeros((), dtype=torch.long)
+        slot.copy_(torch.tensor(1), non_blocking=True)
+        slot.copy_(torch.tensor(2), non_blocking=True)
+        event = torch.Event(device="cpu")
+        event.record()
+        event.synchronize()
+        assert int(slot) == 2
+
+
+READS = {
+    "item": lambda tensor: tensor.sum().item(),
+    "bool": lambda tensor: bool(tensor.any()),
+    "int": lambda tensor: int(tensor.sum()),
+    "float": lambda tensor: float(tensor.sum()),
+    "tolist": lambda tensor: tensor.tolist(),
+    "if": lambda tensor: 1 if tensor.sum() == 3 else 0,
+    "in": lambda tensor: 3 in tensor,
+    "cpu": lambda tensor: tensor.cpu().tolist(),
+    "to": lambda tensor: tensor.to("cpu").tolist(),
+    "equal": lambda tensor: torch.equal(tensor, tensor),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_every_way_of_reading_the_device_counts_once(read):
+    tensor = torch.tensor([1, 2])
+    with LateDevice() as device:
+        read(tensor)
+    assert device.reads == 1
+
+
+def test_reading_what_is_on_the_host_counts_nothing():
+    with LateDevice() as device:
+        slot, event = sent(torch.tensor([3, 4]))
+        event.synchronize()
+        slot.tolist()
+        slot.clone()[0].item()
+        host = torch.tensor([5]).cpu()
+        before = device.reads
+        host.tolist()
+    assert device.reads == before == 1
+
+
+def test_work_on_the_device_counts_nothing():
+    with LateDevice() as device:
+        tensor = torch.arange(6).view(2, 3)
+        torch.cat([tensor, tensor]).sum().to(torch.float32)
+    assert device.reads == 0
+
+
+def test_waiting_for_the_step_just_issued_counts_where_another_step_follows():
+    with LateDevice() as device:
+        device.begin_forward()
+        _, event = sent(torch.tensor(True))
+        device.begin_forward()
+        event.synchronize()  # of the step before
+        _, own = sent(torch.tensor(True))
+        device.begin_forward()
+        assert device.own_step_waits == 0
+        own.synchronize()
+        _, last = sent(torch.tensor(True))
+        last.synchronize()
+        assert device.own_step_waits == 0  # nothing has followed so far
+        device.begin_forward()
+    assert device.own_step_waits == 1
+
+
+def test_nothing_is_late_or_replaced_outside():
+    event = torch.Event
+    with LateDevice():
+        assert torch.Event is not event
+    assert torch.Event is event
+    slot = torch.zeros(2)
+    assert slot.copy_(torch.ones(2), non_blocking=True).tolist() == [1, 1]
+
+
+def test_it_is_put_back_after_an_error():
+    event = torch.Event
+    with pytest.raises(RuntimeError, match="inside"), LateDevice():
+        raise RuntimeError("inside")
+    assert torch.Event is event
