@@ -1,0 +1,99 @@
+"""The runs of a case of the `rollback` family: its cache prepared as `generate` prepares it, and its program run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.clock import MODEL_CODE
+from conformance.limits import time_limit
+from conformance.outcome import Crash
+from conformance.plans.rollback import Op, RollbackPlan
+from conformance.programs import caches
+from conformance.programs.interpreter import Interpreter, Step, Unusable
+from conformance.programs.machine import Machine, Prepared, prepare
+from conformance.runs import Runs
+
+AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
+STATIC = ("static", "early")
+
+
+def plan_of(runs: Runs) -> RollbackPlan:
+    """The case's plan; another family's case has the plainest."""
+    plan = runs.case.plan
+    return plan if isinstance(plan, RollbackPlan) else RollbackPlan()
+
+
+def settings_of(runs: Runs) -> dict[str, Any]:
+    """The changes to the generation config that ask for the plan's class of cache, and end at the limit only."""
+    chosen: dict[str, Any] = {"eos_token_id": None, "do_sample": False, "repetition_penalty": 1.0}
+    if plan_of(runs).cache in STATIC:
+        chosen |= upstream.static_cache_settings()
+    return chosen
+
+
+def given_cache(runs: Runs, model: Any, config: Any) -> dict[str, Any]:
+    """The cache that the caller passes, by its keyword; empty where `generate` makes it."""
+    own = getattr(runs.subject, "cache", None)
+    choice = plan_of(runs).cache
+    if choice in ("quantized", "plain"):
+        return {upstream.cache_argument(model): getattr(caches, choice)(runs.scenario.config)}
+    cache = own(model, config) if own else None
+    return {} if cache is None else {upstream.cache_argument(model): cache}
+
+
+def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
+    """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
+    plan = plan_of(runs)
+    call = runs.call(max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
+    given = given_cache(runs, model, call.generation_config)
+    if given:
+        call.generation_config.cache_implementation = None
+    return prepare(model, {**call.arguments(), **given})
+
+
+def interpreter(runs: Runs, prepared: Prepared | None = None) -> Interpreter:
+    """An interpreter of programs on a new empty cache. Raises Unusable."""
+    model = runs.shareable_model()
+    with torch.no_grad(), MODEL_CODE.running(), time_limit():
+        try:
+            made = prepared or prepared_for(runs, model)
+        except Exception as error:
+            raise Unusable(str(Crash.of(error))) from error
+        found = Interpreter(runs, model, made)
+        if plan_of(runs).cache == "early":
+            _initialize(found)
+    return found
+
+
+def _initialize(found: Interpreter) -> None:
+    filled: Machine = found.truth()[0]
+    caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
+
+
+def run(found: Interpreter, program: Iterable[Op]) -> list[Step]:
+    """The steps of a program. Raises Unusable."""
+    with torch.no_grad(), MODEL_CODE.running(), time_limit():
+        return found.run(program)
+
+
+def steps_of(runs: Runs) -> list[Step]:
+    """The steps of the case's own program, run once. Raises Unusable."""
+
+    def make() -> list[Step] | Unusable:
+        try:
+            found = interpreter(runs)
+            steps = run(found, plan_of(runs).program)
+        except Unusable as error:
+            return error
+        runs.events |= {f"done: {step.op.op}" for step in steps}
+        runs.events |= {"crop: refused" for step in steps if step.refusal and step.op.op == "crop"}
+        return steps
+
+    made = runs.once("rollback steps", make)
+    if isinstance(made, Unusable):
+        raise made
+    return made
