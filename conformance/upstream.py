@@ -162,12 +162,6 @@ def forward_parameters(model_class: type) -> frozenset[str]:
     return frozenset(inspect.signature(model_class.forward).parameters)  # type: ignore[attr-defined]
 
 
-def cache_argument(model: Any) -> str:
-    """The keyword of `generate` under which the caller passes a cache to this model."""
-    taken = forward_parameters(type(model))
-    return next((name for name in CACHE_NAMES if name in taken), "cache")
-
-
 def kwargs_at(
     model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: torch.Tensor, start: int, count: int
 ) -> dict[str, Any]:

@@ -34,7 +34,10 @@ ROLLBACK = family(
 )
 GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ("an offloaded cache needs CUDA", lambda runs: plan_of(runs).cache != "offloaded"),
-    ("generate does not choose the cache of this type", lambda runs: _chooses(runs) or plan_of(runs).cache == "default"),
+    (
+        "generate does not choose the cache of this type",
+        lambda runs: _chooses(runs) or plan_of(runs).cache == "default",
+    ),
     ("the layers are not all of full attention", lambda runs: plan_of(runs).cache != "quantized" or _all_full(runs)),
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
     ("the type keeps state on its modules", lambda runs: not keeps_state(runs.case.model.architecture)),

@@ -11,9 +11,7 @@ from typing_extensions import Self
 from conformance.case import Case, Plan, Record, TokenId
 
 WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
-Kind = Literal[
-    "prefill", "feed", "record", "crop", "reorder", "select", "repeat", "reset"
-]
+Kind = Literal["prefill", "feed", "record", "crop", "reorder", "select", "repeat", "reset"]
 CacheChoice = Literal["default", "static", "early", "quantized", "plain", "offloaded"]
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import torch
-
-from conformance.clock import MODEL_CODE
 from conformance.compare import ROUNDING_FACTOR, crash_difference, scale_of
-from conformance.limits import time_limit
-from conformance.outcome import Crash
-from conformance.programs.prepared import given_cache, plan_of, settings_of
+from conformance.programs.prepared import Raised, generated, plan_of
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
+
+PLAIN_SUM = {"length_penalty": 0.0}  # a sequence's score is then the sum, whatever its length
 
 
 def beams_against_rescoring(runs: Runs) -> Comparison:
@@ -22,9 +16,12 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
     if plan.beams < 2:
         return Comparison(not_applicable="the plan has no beams")
     rows = [0] if runs.ignores_padding and runs.case.prompt.padded else list(runs.rows)
-    output = _search(runs, rows)
-    if isinstance(output, Crash):
-        return _crashed(runs, rows, output)
+    chosen = None if len(rows) == len(runs.rows) else rows
+    output = generated(runs, chosen, {"num_beams": plan.beams, "num_return_sequences": plan.beams, **PLAIN_SUM}, {})
+    if isinstance(output, Raised):
+        if isinstance(generated(runs, chosen, {}, {}), Raised):
+            return Comparison(not_applicable="the same batch raises without beams")
+        return crash_difference(output.crash, "the same batch works without beams")
     runs.events.add("beams: several")
     start = 1 if runs.scenario.encoder_decoder else max(len(runs.case.prompt.rows[row]) for row in rows)
     result = Comparison()
@@ -33,28 +30,6 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
         if result.differences:
             break
     return result
-
-
-def _search(runs: Runs, rows: Sequence[int]) -> Any:
-    beams, model = plan_of(runs).beams, runs.scenario.model()
-    asked: dict[str, Any] = {"num_beams": beams, "num_return_sequences": beams, "length_penalty": 0.0}
-    call = runs.call(None if len(rows) == len(runs.rows) else rows, **settings_of(runs), **asked)
-    given = given_cache(runs, model, call.generation_config)
-    if given:
-        call.generation_config.cache_implementation = None
-    try:
-        with torch.no_grad(), MODEL_CODE.running(), time_limit():
-            return runs.subject.generate(model, call.replace(extras={**call.extras, **given}))
-    except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
-        return Crash.of(error)
-
-
-def _crashed(runs: Runs, rows: Sequence[int], crash: Crash) -> Comparison:
-    """A crash of the search, where the same batch decodes greedily."""
-    greedy = runs.run(runs.call(None if len(rows) == len(runs.rows) else rows, **settings_of(runs)))
-    if greedy.crash:
-        return Comparison(not_applicable="the same batch raises without beams")
-    return crash_difference(crash, "the same batch works without beams")
 
 
 def _rescored(runs: Runs, row: int, tokens: list[int], score: float, where: str) -> Comparison:

@@ -89,13 +89,17 @@ def differing(got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[st
         mine, _ = got[path]
         if wanted.numel() == 0:
             continue
-        other = [axis for axis in range(wanted.ndim) if mine.ndim == wanted.ndim and mine.shape[axis] != wanted.shape[axis]]
+        other = [
+            axis for axis in range(wanted.ndim) if mine.ndim == wanted.ndim and mine.shape[axis] != wanted.shape[axis]
+        ]
         if mine.ndim != wanted.ndim or len(other) > 1 or any(mine.shape[a] < wanted.shape[a] for a in other):
             return f"{path} has shape {list(mine.shape)} where {list(wanted.shape)} is needed"
     return ""
 
 
-def apart(got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]) -> tuple[float, str]:
+def apart(
+    got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]
+) -> tuple[float, str]:
     """How far the visible states are from the expected ones, relative to the largest of their tensor, and where."""
     worst, place = 0.0, ""
     for path, (wanted, at_end) in expected.items():

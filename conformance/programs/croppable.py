@@ -14,7 +14,7 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 TRIES = ((1, 1), (3, 1), (3, 3), (4, 2))  # (tokens fed in one forward, tokens taken back)
-FARTHEST = 40  # tokens beyond the prompt
+FARTHEST, ROOM = 40, 12  # tokens beyond the prompt that are fed at most; beyond what the case's program needs
 
 
 def croppable_whatever_ran_before(runs: Runs) -> Comparison:
@@ -40,28 +40,32 @@ def croppable_whatever_ran_before(runs: Runs) -> Comparison:
 def croppable_after_all(runs: Runs) -> Comparison:
     """Where a filled, recording cache says that it is not croppable: whether every crop works all the same."""
     try:
-        found = interpreter(runs)
+        found = interpreter(runs, more=ROOM)
         run(found, (Op(op="prefill"), Op(op="record")))
     except Unusable as error:
         return Comparison(not_applicable=f"the prompt raises on this cache: {error}"[:200])
     if not found.filled or not found.recording or getattr(found.machine.cache, "is_croppable", None) is not False:
         return Comparison(not_applicable="a filled, recording cache does not say that it is not croppable")
     runs.events.add("is_croppable: says no")
-    if all(_works(runs, found, program) for program in _tries(runs, found)):
-        wanted = "True: every crop that was tried puts the cache back"
+    tries = list(_tries(runs, found))
+    if not tries:
+        return Comparison(not_applicable="there is no room to try crops beyond every window")
+    if all(_works(runs, found, program) for program in tries):
+        wanted = f"True: all {len(tries)} crops that were tried put the cache back"
         return Comparison.of(Difference("changed", "is_croppable", wanted, "False"))
     return Comparison()
 
 
 def _tries(runs: Runs, found: Interpreter) -> Iterator[tuple[Op, ...]]:
-    """Near the prompt's length, then beyond every window as far as there is room."""
+    """Near the prompt's length, and beyond every window; none where there is no room for that."""
     start, plan = found.prepared.input_ids.shape[1], plan_of(runs)
-    room = plan.reach + plan.slack if plan.cache in STATIC else FARTHEST
-    beyond = max(windows_of(runs.scenario.config), default=0) + 1 - start
+    room = plan.reach + plan.slack + ROOM if plan.cache in STATIC else FARTHEST
+    beyond = max(0, max(windows_of(runs.scenario.config), default=0) + 1 - start)
+    if beyond + max(fed for fed, _ in TRIES) > room:
+        return
     for fed, back in TRIES:
-        for before in {0, max(0, min(beyond, room - fed))}:
-            if before + fed <= room:
-                yield (*_feeds(before), Op(op="record"), *_feeds(fed), Op(op="crop", count=back))
+        for before in {0, beyond}:
+            yield (*_feeds(before), Op(op="record"), *_feeds(fed), Op(op="crop", count=back))
 
 
 def _feeds(count: int) -> Iterator[Op]:

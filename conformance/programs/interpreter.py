@@ -37,7 +37,8 @@ class Unusable(RuntimeError):
 class Step:
     """What one operation did.
 
-    declared: what `is_croppable` said before it; filled: whether the cache held tokens before it; covered: a crop of no more than was recorded, on a filled cache;
+    declared: what `is_croppable` said before it; filled: whether the cache held tokens before it; covered: a crop of
+    no more than was recorded, on a filled cache; beyond: a crop of more than was fed, after which nothing is known;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
     from one that saw only what is left; grown: states that are stored and not needed.
     """
@@ -229,9 +230,7 @@ class Interpreter:
 
         return self._act(op, cache.reset, look=True, then=then)
 
-    def _act(
-        self, op: Op, act: Callable[[], Any], *, look: bool, then: Callable[[], None] = lambda: None
-    ) -> Step:
+    def _act(self, op: Op, act: Callable[[], Any], *, look: bool, then: Callable[[], None] = lambda: None) -> Step:
         step, before = Step(op), contents.everything(self.machine.cache)
         try:
             act()
@@ -309,9 +308,7 @@ class Interpreter:
                 return self.runs.noise(source, [*history, 0])(first + step)
 
             where = f"row {row} " if len(self.sources) > 1 else ""
-            result += compare_steps(
-                "logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound
-            )
+            result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
         return result
 
     def _trusted(self, before: Groups) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,11 +14,13 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, RollbackPlan
 from conformance.programs import caches
-from conformance.programs.interpreter import Interpreter, Step, Unusable
+from conformance.programs.interpreter import Interpreter, Step, Unusable, refuses
 from conformance.programs.machine import Machine, Prepared, prepare
 from conformance.runs import Runs
 
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
+# The modules of the library in which `generate` itself refuses what it is asked for.
+REFUSING = ("utils.", "candidate_generator.", "configuration_utils.")
 STATIC = ("static", "early")
 
 
@@ -45,6 +48,29 @@ def given_cache(runs: Runs, model: Any, config: Any) -> dict[str, Any]:
     return {} if cache is None else {upstream.cache_argument(model): cache}
 
 
+@dataclass(frozen=True)
+class Raised:
+    """What a call of `generate` raised, and whether that was a refusal: raised by name, and by `generate` itself."""
+
+    crash: Crash
+    refusal: bool
+
+
+def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any], extras: Mapping[str, Any]) -> Any:
+    """What the subject returns for these rows with the plan's class of cache, on a new model; or what it raised."""
+    model = runs.scenario.model()
+    call = runs.call(rows, **{**settings_of(runs), **config})
+    given = given_cache(runs, model, call.generation_config)
+    if given:
+        call.generation_config.cache_implementation = None
+    try:
+        with torch.no_grad(), MODEL_CODE.running(), time_limit():
+            return runs.subject.generate(model, call.replace(extras={**call.extras, **given, **extras}))
+    except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
+        crash = Crash.of(error)
+        return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
+
+
 def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
     """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
     plan = plan_of(runs)
@@ -55,12 +81,12 @@ def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
     return prepare(model, {**call.arguments(), **given})
 
 
-def interpreter(runs: Runs, prepared: Prepared | None = None) -> Interpreter:
-    """An interpreter of programs on a new empty cache. Raises Unusable."""
+def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> Interpreter:
+    """An interpreter of programs on a new empty cache, `more` tokens longer than the case's. Raises Unusable."""
     model = runs.shareable_model()
     with torch.no_grad(), MODEL_CODE.running(), time_limit():
         try:
-            made = prepared or prepared_for(runs, model)
+            made = prepared or prepared_for(runs, model, more)
         except Exception as error:
             raise Unusable(str(Crash.of(error))) from error
         found = Interpreter(runs, model, made)

@@ -10,12 +10,12 @@ from conformance.plans.rollback import CacheChoice, Op, RollbackPlan
 from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
 
-LONGEST = 9  # operations
+LONGEST = 6  # draws of one operation or of a whole round trip
 
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> RollbackPlan:
-    """A prefill and up to eight operations after it, most of them recorded; shrinks to the prefill of one cache."""
+    """A prefill and up to six operations or round trips after it; shrinks to the prefill of one cache."""
     beams = draw(st.sampled_from((1, 2, 1, 3)))
     return RollbackPlan(
         cache=draw(caches(model)),
@@ -28,27 +28,26 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
 
 
 def caches(model: ModelSpec) -> st.SearchStrategy[CacheChoice]:
-    """The class of cache: the one that `generate` makes half of the time, else one that this kind of model takes."""
-    others: tuple[CacheChoice, ...] = ("static", "static", "early", "quantized", "offloaded")
-    if catalogue.get(model.architecture).task == "seq2seq":
-        others = ("static", "static", "early", "plain", "offloaded")
-    usual: tuple[CacheChoice, ...] = ("default",) * 5
-    return st.sampled_from((*usual, *others))
+    """The class of cache: the one that `generate` makes most of the time, else one that this kind of model takes."""
+    own: CacheChoice = "plain" if catalogue.get(model.architecture).task == "seq2seq" else "quantized"
+    shares: tuple[tuple[CacheChoice, int], ...] = (("default", 12), ("static", 4), ("early", 2), (own, 2))
+    weighted = [choice for choice, share in shares for _ in range(share)]
+    return rarely("offloaded", "", one_in=40).flatmap(lambda rare: st.just(rare) if rare else st.sampled_from(weighted))
 
 
 @st.composite
 def programs(draw: st.DrawFn, *, vocabulary: int, rows: int) -> tuple[Op, ...]:
     """A program for a batch of this many rows."""
     first = draw(st.sampled_from(("", "", "", "record", "record", "crop", "record crop")))
-    program = [_early(word) for word in first.split()]
+    program = [
+        Op(op="record") if word == "record" else Op(op="crop", count=draw(st.integers(0, 1))) for word in first.split()
+    ]
     program.append(Op(op="prefill"))
-    for _ in range(draw(st.integers(0, LONGEST - 1))):
-        program += draw(st.one_of(_feeds(vocabulary), _crops(), _crops(), _round_trips(vocabulary), _others(rows)))
+    for _ in range(draw(st.integers(0, LONGEST))):
+        program += draw(
+            st.one_of(_feeds(vocabulary), _crops(), _round_trips(vocabulary), _round_trips(vocabulary), _others(rows))
+        )
     return tuple(program[:16])
-
-
-def _early(word: str) -> Op:
-    return Op(op="crop", count=0) if word == "crop" else Op(op="record")
 
 
 def _feeds(vocabulary: int) -> st.SearchStrategy[list[Op]]:
