@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.compare import ROUNDING_FACTOR, crash_difference, scale_of
+from collections.abc import Sequence
+
+from conformance.compare import ROUNDING_FACTOR, compare_steps, crash_difference, scale_of
 from conformance.programs.prepared import Raised, generated, plan_of
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
@@ -29,7 +31,21 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
         result += _rescored(runs, rows[beam // plan.beams], sequence[start:].tolist(), float(score), f"beam {beam}")
         if result.differences:
             break
+    if result.differences and not _greedily_right(runs, rows, chosen, start):
+        return Comparison(not_applicable="decoding this batch greedily on this cache is wrong already")
     return result
+
+
+def _greedily_right(runs: Runs, rows: Sequence[int], chosen: Sequence[int] | None, start: int) -> bool:
+    """Whether the logits of greedy decoding with the same class of cache are those of recomputing everything."""
+    output = generated(runs, chosen, {}, {})
+    for index, row in enumerate(rows):
+        tokens = output.sequences[index, start:].tolist()
+        expected, got = list(runs.oracle.logits(row, tokens)), [step[index] for step in output.logits]
+        found = compare_steps("logits", got, expected, runs.noise(row, tokens), "", runs.bound)
+        if found.differences or found.ties:
+            return False
+    return True
 
 
 def _rescored(runs: Runs, row: int, tokens: list[int], score: float, where: str) -> Comparison:

@@ -37,7 +37,8 @@ class Unusable(RuntimeError):
 class Step:
     """What one operation did.
 
-    declared: what `is_croppable` said before it; filled: whether the cache held tokens before it; covered: a crop of
+    declared: what `is_croppable` said before it; filled, recording: whether the cache held
+    tokens before it, and kept what it need not; covered: a crop of
     no more than was recorded, on a filled cache; beyond: a crop of more than was fed, after which nothing is known;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
     from one that saw only what is left; grown: states that are stored and not needed.
@@ -46,6 +47,7 @@ class Step:
     op: Op
     declared: bool | None = None
     filled: bool = True
+    recording: bool = False
     covered: bool = False
     beyond: bool = False
     crash: Comparison = field(default_factory=Comparison)
@@ -133,7 +135,7 @@ class Interpreter:
         return self._forward(op, lambda: self.machine.feed(torch.tensor(rows)), (rows,))
 
     def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
-        step, groups = Step(op), (*self.groups, *group)
+        step, groups = Step(op, recording=self.recording), (*self.groups, *group)
         expected = self.truth(groups)[1]
         try:
             logits = forward()
@@ -143,7 +145,12 @@ class Interpreter:
         self.groups, self.filled = groups, True
         self.recorded += (len(group[0][0]) if group else self._prompt) if self.recording else 0
         step.wrong = self._compare_logits(logits, expected, groups)
-        if not step.wrong.differences:
+        step.declared = upstream.says_croppable(self.model, self.machine.cache)
+        if step.wrong.differences and not self._trusted(groups):
+            step.wrong = Comparison(not_applicable=LOWER)
+        elif not step.wrong.differences and self.recording:
+            self._look(step, groups)  # what only recording spoils is blamed on nothing else
+        elif not step.wrong.differences:
             step.wrong += self._compare_lengths()
         return step
 
