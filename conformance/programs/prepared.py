@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash
@@ -17,6 +18,7 @@ from conformance.programs import caches
 from conformance.programs.interpreter import Interpreter, Step, Unusable, refuses
 from conformance.programs.machine import Machine, Prepared, prepare
 from conformance.runs import Runs
+from conformance.subjects.installed import Installed
 
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 # The modules of the library in which `generate` itself refuses what it is asked for.
@@ -38,14 +40,20 @@ def settings_of(runs: Runs) -> dict[str, Any]:
     return chosen
 
 
-def given_cache(runs: Runs, model: Any, config: Any) -> dict[str, Any]:
-    """The cache that the caller passes, by its keyword; empty where `generate` makes it."""
-    own = getattr(runs.subject, "cache", None)
-    choice = plan_of(runs).cache
+def with_cache(runs: Runs, model: Any, call: Call) -> Call:
+    """The call with the cache that the caller passes: of the plan's class, or the subject's own if it has one.
+
+    A subject's own caches are what its method `cache(model, call)` gives for a call; None leaves it to `generate`.
+    """
+    choice, own = plan_of(runs).cache, getattr(runs.subject, "cache", None)
     if choice in ("quantized", "plain"):
-        return {upstream.cache_argument(model): getattr(caches, choice)(runs.scenario.config)}
-    cache = own(model, config) if own else None
-    return {} if cache is None else {upstream.cache_argument(model): cache}
+        given = getattr(caches, choice)(runs.scenario.config)
+    else:
+        given = own(model, call) if own else None
+    if given is None:
+        return call
+    call.generation_config.cache_implementation = None  # `generate` takes a cache or the name of one
+    return call.replace(extras={**call.extras, upstream.cache_argument(model): given})
 
 
 @dataclass(frozen=True)
@@ -57,15 +65,15 @@ class Raised:
 
 
 def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any], extras: Mapping[str, Any]) -> Any:
-    """What the subject returns for these rows with the plan's class of cache, on a new model; or what it raised."""
+    """What `generate` returns for these rows with the plan's class of cache, on a new model; or what it raised.
+
+    Beams and assistants are the library's own whatever is tested: the subject's part is the cache.
+    """
     model = runs.scenario.model()
-    call = runs.call(rows, **{**settings_of(runs), **config})
-    given = given_cache(runs, model, call.generation_config)
-    if given:
-        call.generation_config.cache_implementation = None
     try:
         with torch.no_grad(), MODEL_CODE.running(), time_limit():
-            return runs.subject.generate(model, call.replace(extras={**call.extras, **given, **extras}))
+            call = with_cache(runs, model, runs.call(rows, **{**settings_of(runs), **config}))
+            return Installed().generate(model, call.replace(extras={**call.extras, **extras}))
     except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
         crash = Crash.of(error)
         return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
@@ -75,10 +83,7 @@ def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
     """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
     plan = plan_of(runs)
     call = runs.call(max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
-    given = given_cache(runs, model, call.generation_config)
-    if given:
-        call.generation_config.cache_implementation = None
-    return prepare(model, {**call.arguments(), **given})
+    return prepare(model, with_cache(runs, model, call).arguments())
 
 
 def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> Interpreter:
