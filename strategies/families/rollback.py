@@ -56,7 +56,8 @@ def _feeds(vocabulary: int) -> st.SearchStrategy[list[Op]]:
 
 
 def _crops() -> st.SearchStrategy[list[Op]]:
-    return st.integers(0, 6).map(lambda count: [Op(op="crop", count=count)])
+    few, many = st.integers(0, 6), st.integers(7, 16)
+    return st.one_of(few, few, many).map(lambda count: [Op(op="crop", count=count)])
 
 
 @st.composite
