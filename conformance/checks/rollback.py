@@ -99,7 +99,7 @@ def silently_wrong(step: Step) -> Comparison:
     return found
 
 
-@check(ROLLBACK, stands_on=BELOW, script="")
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
 @usable
 def crop_round_trip(runs: Runs) -> Comparison:
     """A crop that does not refuse leaves a cache that saw only the tokens that are left.
@@ -112,14 +112,14 @@ def crop_round_trip(runs: Runs) -> Comparison:
     return of_steps(runs, silently_wrong, lambda s: s.op.op in wanted or (s.op.op == "crop" and s.op.count > 0))
 
 
-@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="")
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
 @usable
 def crop_zero_is_invisible(runs: Runs) -> Comparison:
     """`crop(0)` may give up what was recorded beyond need, and changes nothing that a forward can see."""
     return of_steps(runs, silently_wrong, lambda s: s.op.op == "crop" and s.op.count == 0)
 
 
-@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="")
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
 @usable
 def is_croppable_is_true(runs: Runs) -> Comparison:
     """`is_croppable` is true exactly when crops work, whatever was generated before.
@@ -142,14 +142,14 @@ def _refused_in_spite_of_it(step: Step) -> Comparison | None:
     return crash_difference(step.refusal, "`is_croppable` is true")
 
 
-@check(ROLLBACK, script="", bitwise=True)
+@check(ROLLBACK, script="rollback", bitwise=True)
 @usable
 def refused_crop_changes_nothing(runs: Runs) -> Comparison:
     """A crop, or another operation, that is refused leaves the cache bitwise as it was: in every layer."""
     return of_steps(runs, lambda step: step.changed, lambda s: s.refusal is not None)
 
 
-@check(ROLLBACK, script="", bitwise=True)
+@check(ROLLBACK, script="rollback", bitwise=True)
 @usable
 def length_never_negative(runs: Runs) -> Comparison:
     """After a crop of more than there is no layer tells a length below zero."""
@@ -162,7 +162,7 @@ def _negative(step: Step) -> Comparison | None:
     return Comparison.of(Difference("length", "length", "0 or more in every layer", str(step.lengths), str(step.op)))
 
 
-@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="")
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
 @usable
 def window_returns_to_its_size(runs: Runs) -> Comparison:
     """A crop gives up what was recorded beyond need, and an assisted run returns a cache that has not grown."""
@@ -176,21 +176,21 @@ def _grown(step: Step) -> Comparison | None:
     return Comparison.of(Difference("length", "stored states", "what the next forward needs", step.grown))
 
 
-@check(ROLLBACK, stands_on=BELOW, script="")
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
 @usable
 def reset_is_fresh(runs: Runs) -> Comparison:
     """After `reset` a cache is empty, and takes another prompt as a new one does."""
     return of_steps(runs, silently_wrong, is_op("reset"))
 
 
-@check(ROLLBACK, stands_on=BELOW, script="")
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
 @usable
 def batch_operations_move_every_state(runs: Runs) -> Comparison:
     """Selecting and repeating rows of a batch moves every state of every layer: the rows go on as they were."""
     return of_steps(runs, silently_wrong, is_op("select", "repeat"))
 
 
-@check(ROLLBACK, stands_on=BELOW, script="")
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
 @usable
 def beams_reorder_every_state(runs: Runs) -> Comparison:
     """Reordering rows moves every state of every layer, and a beam's score is the sum of what its tokens score.

@@ -11,6 +11,7 @@ from typing_extensions import Self
 from conformance.case import Case, Plan, Record, TokenId
 
 WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
+MOST_ROWS = 8
 Kind = Literal["prefill", "feed", "record", "crop", "reorder", "select", "repeat", "reset"]
 CacheChoice = Literal["default", "static", "early", "quantized", "plain", "offloaded"]
 
@@ -68,6 +69,87 @@ class RollbackPlan(Plan, family="rollback"):
         found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program}
         prompt = 1 if config.is_encoder_decoder else max(len(row) for row in case.prompt.rows)
         return found | crop_events(self.program, prompt, windows_of(config))
+
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """The program as calls, what it leaves, and the settings of the class of cache and of the other runs."""
+        static = {"cache_implementation": "static", "disable_compile": True}
+        calls, left = as_calls(self.program, len(scenario.case.prompt.rows), scenario.vocabulary)
+        beams = {"num_beams": self.beams, "num_return_sequences": self.beams, "length_penalty": 0.0}
+        return {
+            "CACHE": repr(static if self.cache in ("static", "early") else {}),
+            "PROGRAM": repr(calls),
+            "LEFT": repr(left),
+            "BEAMS": repr(beams),
+            "DRAFT": repr(self.draft),
+        }
+
+
+Rows = list[list[int]]
+
+
+def fed(tokens: Sequence[int], rows: int, vocabulary: int) -> Rows:
+    """What a `feed` gives each row of the batch: tokens of its own, none of them 0."""
+    return [[1 + (token + row) % (vocabulary - 1) for token in tokens] for row in range(rows)]
+
+
+def as_calls(
+    program: Sequence[Op], rows: int, vocabulary: int
+) -> tuple[list[tuple[Any, ...]], tuple[list[int], list[Rows], Rows]]:
+    """A program as calls of a cache's methods, and what it leaves: rows, what they hold, and one more token for each.
+
+    The last is empty where the cache is: then the prompt is what can be looked at next.
+    """
+    calls: list[tuple[Any, ...]] = []
+    sources, groups, filled = list(range(rows)), list[Rows](), False
+    for op in program:
+        count = len(sources)
+        if op.op == "prefill" and not filled:
+            calls.append(("prefill",))
+            filled = True
+        elif op.op == "feed" and filled and op.tokens:
+            groups.append(fed(op.tokens, count, vocabulary))
+            calls.append(("feed", groups[-1]))
+        elif op.op == "record":
+            calls.append(("activate_past_recording",))
+        elif op.op == "crop":
+            calls.append(("crop", -op.count))
+            groups = cut(groups, op.count)
+        elif op.op == "reset" and filled:
+            calls.append(("reset",))
+            sources, groups, filled = sources[1:] + sources[:1], [], False
+        elif op.op in ("reorder", "select") and filled and op.rows:
+            chosen = picked(op, count)
+            calls.append(("reorder_cache" if op.op == "reorder" else "batch_select_indices", chosen))
+            sources, groups = [sources[row] for row in chosen], [[group[row] for row in chosen] for group in groups]
+        elif op.op == "repeat" and filled and repeats(op, count):
+            chosen = [row for row in range(count) for _ in range(op.count)]
+            calls.append(("batch_repeat_interleave", op.count))
+            sources, groups = [sources[row] for row in chosen], [[group[row] for row in chosen] for group in groups]
+    return calls, (sources, groups, [[1]] * len(sources) if filled else [])
+
+
+def picked(op: Op, count: int) -> list[int]:
+    """The rows of a reorder or a selection within a batch of this size; a reorder keeps the size."""
+    rows = [row % count for row in op.rows]
+    return (rows + list(range(count)))[:count] if op.op == "reorder" else rows
+
+
+def repeats(op: Op, count: int) -> bool:
+    """Whether a repetition makes a batch of this size larger, and not too large."""
+    return op.count >= 2 and op.count * count <= MOST_ROWS
+
+
+def cut(groups: Sequence[Rows], count: int) -> list[Rows]:
+    """The groups, of tokens for each row, without their last `count` tokens."""
+    kept = list(groups)
+    while count > 0 and kept:
+        size = len(kept[-1][0])
+        if count < size:
+            kept[-1] = [row[: size - count] for row in kept[-1]]
+        else:
+            kept.pop()
+        count -= size
+    return kept
 
 
 def windows_of(config: Any) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from conformance.compare import ROUNDING_FACTOR, compare_steps, crash_difference, scale_of
 from conformance.programs.prepared import Raised, generated, plan_of
@@ -23,12 +24,15 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
     if isinstance(output, Raised):
         if isinstance(generated(runs, chosen, {}, {}), Raised):
             return Comparison(not_applicable="the same batch raises without beams")
-        return crash_difference(output.crash, "the same batch works without beams")
+        crashed = crash_difference(output.crash, "the same batch works without beams").differences[0]
+        return Comparison.of(replace(crashed, where="beam search"))
     runs.events.add("beams: several")
     start = 1 if runs.scenario.encoder_decoder else max(len(runs.case.prompt.rows[row]) for row in rows)
     result = Comparison()
     for beam, (sequence, score) in enumerate(zip(output.sequences, output.sequences_scores, strict=True)):
-        result += _rescored(runs, rows[beam // plan.beams], sequence[start:].tolist(), float(score), f"beam {beam}")
+        result += _rescored(
+            runs, rows[beam // plan.beams], sequence[start:].tolist(), float(score), f"beam {beam % plan.beams}"
+        )
         if result.differences:
             break
     if result.differences and not _greedily_right(runs, rows, chosen, start):

@@ -16,7 +16,7 @@ import torch
 from conformance import upstream
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op
+from conformance.plans.rollback import Op, cut, fed, picked, repeats
 from conformance.programs import contents
 from conformance.programs.machine import Machine, Prepared
 from conformance.runs import Runs
@@ -128,10 +128,7 @@ class Interpreter:
     def _feed(self, op: Op) -> Step | None:
         if not self.filled or not op.tokens:
             return None
-        vocabulary = self.runs.scenario.vocabulary
-        rows = tuple(
-            tuple(1 + (token + row) % (vocabulary - 1) for token in op.tokens) for row in range(len(self.sources))
-        )
+        rows = _frozen(fed(op.tokens, len(self.sources), self.runs.scenario.vocabulary))
         return self._forward(op, lambda: self.machine.feed(torch.tensor(rows)), (rows,))
 
     def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
@@ -188,29 +185,23 @@ class Interpreter:
             if not step.beyond:
                 self._look(step, before)
             return step
-        self.groups = cut(self.groups, op.count)
+        self.groups = tuple(_frozen(group) for group in cut([[list(row) for row in g] for g in self.groups], op.count))
         self.machine.take_back(op.count)
         self._look(step, before)
         step.grown = self._growth()
         return step
 
     def _reorder(self, op: Op) -> Step | None:
-        return self._move(op, "reorder_cache", self._chosen(op, keep=True))
+        return self._move(op, "reorder_cache", picked(op, len(self.sources)))
 
     def _select(self, op: Op) -> Step | None:
-        return self._move(op, "batch_select_indices", self._chosen(op, keep=False))
+        return self._move(op, "batch_select_indices", picked(op, len(self.sources)))
 
     def _repeat(self, op: Op) -> Step | None:
-        if not 2 <= op.count * len(self.sources) <= 8 or op.count < 2:
+        if not repeats(op, len(self.sources)):
             return None
         rows = [row for row in range(len(self.sources)) for _ in range(op.count)]
         return self._move(op, "batch_repeat_interleave", rows, op.count)
-
-    def _chosen(self, op: Op, keep: bool) -> list[int]:
-        """The rows of an operation within the batch; as many as the batch has where it has to keep its size."""
-        count = len(self.sources)
-        rows = [row % count for row in op.rows]
-        return (rows + list(range(count)))[:count] if keep else rows
 
     def _move(self, op: Op, method: str, rows: list[int], argument: Any = None) -> Step | None:
         cache = self.machine.cache
@@ -348,14 +339,8 @@ class Interpreter:
         return ""
 
 
-def cut(groups: Groups, count: int) -> Groups:
-    """The groups without their last `count` tokens."""
-    while count > 0 and groups:
-        size = len(groups[-1][0])
-        last = tuple(row[: size - count] for row in groups[-1])
-        groups = (*groups[:-1], last) if count < size else groups[:-1]
-        count -= size
-    return groups
+def _frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in rows)
 
 
 def refuses(error: BaseException) -> bool:
