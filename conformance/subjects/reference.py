@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from conformance.call import Call
-from conformance.reference import special_tokens
+from conformance.reference import rollback, special_tokens
 
 
 class Reference:
@@ -33,3 +33,7 @@ class Reference:
         from conformance.reference.placement import audit_placement
 
         audit_placement(model).raise_if_wrong()
+
+    def cache(self, model: Any, call: Call) -> Any:
+        """The cache that this call would use, as one that remembers what it was fed; None where there is none."""
+        return rollback.cache_for(model, call.arguments())

@@ -29,6 +29,12 @@ EXTRAS: dict[str, Any]  # keywords of `generate` that choose how to decode
 DRAFT: int  # tokens that an assistant drafts; 0: there is none
 MISPLACED: list[int]  # numbers of the parameters on `meta`; none: all
 
+CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
+PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
+LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
+BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
+DRAFT: int  # tokens that an assistant drafts
+
 
 def make_model() -> Any:
     """A new model with the weights of the report."""
