@@ -356,14 +356,6 @@ def fixed_size(cache: Any) -> int | None:
     return min((int(layer.max_cache_len) for layer in fixed), default=None)
 
 
-def length_of(cache: Any) -> int:
-    """How many tokens a cache holds; 0 where its kind has no length to tell."""
-    try:
-        return int(cache.get_seq_length())
-    except (AttributeError, TypeError, ValueError):
-        return 0
-
-
 def records(cache: Any) -> bool:
     """Whether any layer of a cache records its past states."""
     return any(getattr(layer, "record_past", False) for layer in layers_of(cache))

@@ -124,8 +124,6 @@ def plain_loop(streamer: Any = None, prefill: Callable[..., Any] = upstream.pref
             tokens = choose(scores, generation_config.do_sample)
             tokens = filled(tokens, finished, stopping_criteria, generation_config)
 
-            if any(hasattr(criterion, "eos_token_id") for criterion in stopping_criteria):
-                tokens = torch.where(finished, generation_config._pad_token_tensor.to(tokens.device), tokens)
             input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
             finished = finished | stopping_criteria(input_ids, record.scores)
             if streamer is not None:

@@ -258,7 +258,7 @@ def longest(model: Any, cache: Any, length: int) -> int:
     limits = [size for size in sizes if isinstance(size, int) and size > 0]
     fixed = upstream.fixed_size(cache)
     if fixed is not None:
-        held = upstream.length_of(cache)
+        held = upstream.length_of(cache) or 0
         limits.append(fixed if held < length else fixed - held)
     return min(limits, default=2**62)
 

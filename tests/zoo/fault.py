@@ -12,7 +12,10 @@ from conformance.subjects.installed import Installed
 
 @dataclass(frozen=True)
 class Fault:
-    """`seen_as`: the (kind, field) that the difference may have; `also`: other check → why it may fail too."""
+    """`seen_as`: the (kind, field) that the difference may have; `also`: other check → why it may fail too.
+
+    `examples`: it is found within so many counted examples of one item.
+    """
 
     found_by: str
     seen_as: frozenset[tuple[str, str]]
@@ -20,6 +23,7 @@ class Fault:
     planted: Callable[[], AbstractContextManager[None]] = nullcontext
     also: Mapping[str, str] = field(default_factory=dict)
     architecture: str = "llama"
+    examples: int = 50
 
     @property
     def name(self) -> str:

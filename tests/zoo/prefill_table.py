@@ -23,7 +23,7 @@ def _planted(found_by, planted, *pairs, also=()):
     return Fault(found_by, seen(*pairs), Reference, planted, also=dict(also))
 
 
-PREFILL_FAULTS = (
+FAULTS = (
     _planted(ASSISTED, drafting.accepts_one_too_many, ("tokens", "sequences"), also=EVERY_DRAFT),
     _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT),
     _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT),

@@ -1,0 +1,52 @@
+"""Faults of plain decoding and of what a call leaves behind, and the check meant for each."""
+
+from __future__ import annotations
+
+from zoo import planted, subjects
+from zoo.fault import Fault
+from zoo.fault import seen as _seen
+
+CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
+PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
+REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
+LOGITS, SCORES = ("values", "logits"), ("values", "scores")
+
+FAULTS = (
+    Fault(CACHED, _seen(LOGITS), subjects.DropsOldest),
+    Fault(CACHED, _seen(LOGITS), subjects.RepeatsPosition),
+    Fault(CACHED, _seen(LOGITS), subjects.RoundsCache),
+    Fault(CACHED, _seen(("length", "sequences")), subjects.StopsEarly),
+    Fault(CACHED, _seen(SCORES), subjects.AltersScore),
+    Fault(CACHED, _seen(("infinity", "scores")), subjects.MasksScore),
+    Fault(CACHED, _seen(("nan", "scores")), subjects.LosesLogit),
+    Fault(CACHED, _seen(LOGITS), subjects.ChoosesSecond),
+    Fault(SEVERAL, _seen(LOGITS), planted=planted.several_tokens_in_another_order),
+    Fault(PADDED, _seen(LOGITS), subjects.SwapsRows),
+    Fault(PADDED, _seen(("tokens", "padding")), subjects.KeepsEmitting),
+    Fault(CACHED, _seen(("length", "sequences")), subjects.IgnoresEnd),
+    Fault(PADDED, _seen(("crash", "crash")), subjects.CrashesOnBatches),
+    Fault(STATIC, _seen(LOGITS), planted=planted.static_layer_scales_values),
+    Fault(STATIC, _seen(("crash", "crash")), planted=planted.static_layer_refuses),
+    Fault(REFERENCE, _seen(("changed", "scores")), planted=planted.reference_scores_one_ulp_off),
+    Fault(REFERENCE, _seen(("changed", "cache_length")), planted=planted.installed_returns_shorter_cache),
+    Fault(REFERENCE, _seen(("changed", "rng")), planted=planted.installed_draws_once_more),
+    Fault(REPEATABLE, _seen(("changed", "logits"), ("changed", "sequences")), subjects.KeepsState),
+    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsGenerationConfig),
+    Fault(UNCHANGED, _seen(("changed", "model.config.bos_token_id")), subjects.EditsModelConfig),
+    Fault(UNCHANGED, _seen(("changed", "model.generation_config.bos_token_id")), subjects.EditsModelsGenerationConfig),
+    Fault(UNCHANGED, _seen(("changed", "module attribute last_limit")), subjects.LeavesStateOnModel),
+    Fault(
+        UNCHANGED,
+        _seen(("changed", "inputs.input_ids")),
+        subjects.EditsInputs,
+        also={
+            REPEATABLE: "the second call is given the edited prompt",
+            STREAM: "what the streamer was given is the caller's tensor",
+        },
+    ),
+    Fault(STREAM, _seen(("length", "streamed")), subjects.StreamsTwice),
+    Fault(STREAM, _seen(("length", "streamed")), subjects.StreamsLate),
+    Fault(STREAM, _seen(("tokens", "streamed")), subjects.StreamsAnother),
+    Fault(STREAM, _seen(("length", "stream end")), subjects.NeverEndsStream),
+    Fault(STREAM, _seen(("crash", "crash")), subjects.CrashesWhenStreaming),
+)

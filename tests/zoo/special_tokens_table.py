@@ -1,0 +1,29 @@
+"""Broken preparations of special tokens, and the check meant for each."""
+
+from __future__ import annotations
+
+from zoo import special
+from zoo.fault import Fault
+from zoo.fault import seen as _seen
+
+MATCH, ON_META, REFUSED = "special-tokens-match-on-cpu", "special-tokens-work-on-meta", "meta-ids-are-refused-clearly"
+CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-mode"
+DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
+TOKENS = ("bos", "eos", "pad", "decoder_start")
+
+FAULTS = (
+    Fault(MATCH, _seen(("shape", "eos")), special.Eos0d),
+    Fault(MATCH, _seen(("values", "pad"), ("shape", "pad")), special.PadFromLast),
+    Fault(MATCH, _seen(("values", "pad")), special.ZeroIsUnset),
+    Fault(MATCH, _seen(*(("changed", f"{name} dtype") for name in TOKENS)), special.Int32),
+    Fault(MATCH, _seen(("changed", "warnings")), special.WarnsOfNothing),
+    Fault(ON_META, _seen(*(("changed", f"{name} device") for name in TOKENS)), special.IgnoresDevice),
+    Fault(ON_META, _seen(("changed", "reads"), ("crash", "crash")), special.ReadsTheirValues),
+    Fault(REFUSED, _seen(("missing", "refusal")), special.MovesMetaTensors),
+    Fault(REFUSED, _seen(("changed", "type of the refusal")), special.PlainRuntimeError),
+    Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
+    Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
+    Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
+    Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
+    Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
+)
