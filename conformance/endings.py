@@ -44,6 +44,12 @@ def ending_of(settings: Settings, row: int, before: Sequence[int], tokens: Seque
     return None
 
 
+def until_end(tokens: Sequence[int], ends: Sequence[int]) -> list[int]:
+    """The tokens up to and with the first end token, where nothing else ends a row."""
+    end = next((step for step, token in enumerate(tokens) if token in ends), None)
+    return list(tokens if end is None else tokens[: end + 1])
+
+
 def _found(string: str, text: str, already: int) -> bool:
     """Whether the string ends inside what was added after the first `already` letters."""
     return string in text[max(0, already - len(string) + 1) :]

@@ -30,7 +30,7 @@ class FirstTurnRaised(Crash):
     """The call that makes the cache raises: nothing is continued."""
 
 
-class EndsWith(StoppingCriteria):  # type: ignore[misc]
+class EndsWith(StoppingCriteria):
     """A custom stop condition: the last token is one of these."""
 
     def __init__(self, tokens: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ class EndsWith(StoppingCriteria):  # type: ignore[misc]
         return torch.isin(input_ids[:, -1], self.tokens)
 
 
-class Forced(LogitsProcessor):  # type: ignore[misc]
+class Forced(LogitsProcessor):
     """Allows one token only: that of `tokens`, shape (batch, length), at the next position."""
 
     def __init__(self, tokens: torch.Tensor, offset: int = 0) -> None:
@@ -54,7 +54,7 @@ class Forced(LogitsProcessor):  # type: ignore[misc]
         return only.scatter(1, self.tokens[: len(scores), position : position + 1], 0.0)
 
 
-class Raises(LogitsProcessor):  # type: ignore[misc]
+class Raises(LogitsProcessor):
     """A user's processor that raises after some calls."""
 
     def __init__(self, calls: int) -> None:
@@ -68,7 +68,7 @@ class Raises(LogitsProcessor):  # type: ignore[misc]
         return scores
 
 
-class After(StoppingCriteria):  # type: ignore[misc]
+class After(StoppingCriteria):
     """Stops at a length."""
 
     def __init__(self, length: int) -> None:

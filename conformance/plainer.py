@@ -49,8 +49,8 @@ def plainer_cases(case: Case) -> Iterator[Case]:
     yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
     steps = case.settings.max_new_tokens
-    for fewer in {steps // 2, steps - 1} - {0, 1}:
-        yield case.replace(settings=case.settings.replace(max_new_tokens=fewer))
+    for count in {steps // 2, steps - 1} - {0, 1}:
+        yield case.replace(settings=case.settings.replace(max_new_tokens=count))
 
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:

@@ -85,7 +85,9 @@ class Worker:
         met = self.cells.get(item.architecture, Counter())
         kinds = {f"{KIND}{kind}" for kind in reachable(item.architecture)}
         few = {kind for kind in kinds if met[kind] < ENOUGH}
-        return few | frozenset(registry.families()[item.family].reachable) - self.reached.get(item.family, set())
+        return frozenset(few) | frozenset(registry.families()[item.family].reachable) - self.reached.get(
+            item.family, set()
+        )
 
     def _record(self, item: Item, result: ItemResult, record_property: Callable[[str, object], None]) -> None:
         facts = {"seconds": round(result.seconds, 4), "model_seconds": round(result.model_seconds, 4)}

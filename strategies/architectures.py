@@ -65,7 +65,7 @@ def sizes_with(name: str, kind: str, **numbers: Choice) -> SearchStrategy[Sizes]
     if choices is None:
         raise unknown(f"cache kind of {name}", kind, reachable(name))
     fixed = st.sampled_from(choices)
-    return st.builds(_moved, sizes(name, switches=False, **numbers), fixed)
+    return st.builds(_moved, sizes(name, layer_plans=None, switches=False, **numbers), fixed)
 
 
 def _moved(drawn: Sizes, chosen: Sizes) -> Sizes:
@@ -107,7 +107,7 @@ def _configs_of(
         if number not in used:
             raise BadInput(f"{config_class.__name__} has no use for {number}; it uses {', '.join(used)}")
     fields = {number: _choice(number, numbers.get(number)) for number in used if number in RANGES}
-    fields |= {switch: st.booleans() for switch in SWITCHES if switch in used}  # type: ignore[misc]
+    fields |= {switch: st.booleans() for switch in SWITCHES if switch in used}
     return st.builds(Sizes, **fields).map(lambda chosen: tiny_config_of(config_class, chosen))
 
 

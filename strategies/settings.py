@@ -22,24 +22,26 @@ def settings(
     rows: int = 1,
     attentions: bool = False,
     towards: Collection[str] = (),
+    by_tokens: bool = False,
 ) -> Settings:
     """Settings for a model with this vocabulary; shrinks to one new token, greedy, without an end token.
 
     `rows` is the number of the prompt's rows; `attentions` allows to ask for attention weights, which only the eager
-    kernel has; `towards` names events to lean to.
+    kernel has; `towards` names events to lean to; `by_tokens` leaves out every other
+    way to end a row than end tokens and `max_new_tokens`, for families with stop conditions of their own.
     """
     steps = draw(whole_numbers("new_tokens", new_tokens, 1, 64))
-    fields = draw(limits(steps))
+    fields = {"max_new_tokens": steps} if by_tokens else draw(limits(steps))
     fields |= draw(ends(vocabulary=vocabulary, rows=rows, steps=steps, towards=frozenset(towards)))
-    fields |= draw(criteria(rows=rows, steps=steps))
+    fields |= {} if by_tokens else draw(criteria(rows=rows, steps=steps))
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
         **fields,
-        **draw(_for_and_against(fields)),
-        pad=draw(_pads(fields, vocabulary, alone=rows == 1 and not do_sample)),
+        **({} if by_tokens else draw(_for_and_against(fields))),
+        pad=draw(_pads(fields, vocabulary, alone=rows == 1 and not do_sample and not by_tokens)),
         do_sample=do_sample,
         sample_seed=draw(st.integers(0, 2**16)) if do_sample else 0,
-        returned=draw(rarely(2, 1, one_in=3)) if do_sample else 1,
+        returned=draw(rarely(2, 1, one_in=3)) if do_sample and not by_tokens else 1,
         repetition_penalty=draw(rarely(1.5, 1.0, one_in=8)),
         output_attentions=attentions and draw(rarely(True, False, one_in=6)),
         output_hidden_states=draw(rarely(True, False, one_in=6)),

@@ -14,11 +14,11 @@ import torch
 from conformance import upstream
 from conformance.checks.cached import forced_crash
 from conformance.compare import compare_exactly, compare_steps, compare_tokens, crash_difference, unnumbered
+from conformance.endings import until_end
 from conformance.modes import Modes, Raises
 from conformance.outcome import Crash, Outcome
 from conformance.preparations import rounds
 from conformance.registry import applies, check, family
-from conformance.rows import until_end
 from conformance.runs import Runs
 from conformance.states import compare_caches, compare_states
 from conformance.verdicts import Comparison, Difference

@@ -32,7 +32,7 @@ class PrefillPlan(Plan, family="prefill"):
     most: Annotated[int, Field(ge=1, le=8)] = 3
     argument: bool = False
     schedule: Literal["constant", "heuristic", "heuristic_transient"] = "constant"
-    threshold: Literal[0.0, 0.2, 0.4] = 0.0
+    threshold: Annotated[float, Field(ge=0.0, le=0.4)] = 0.0
     assistant_static: bool = False
     ngram: Annotated[int, Field(ge=1, le=3)] = 2
     exit_layer: Annotated[int, Field(ge=1, le=3)] = 1
@@ -48,7 +48,7 @@ class PrefillPlan(Plan, family="prefill"):
     raises: Annotated[int, Field(ge=0, le=8)] = 0
     ngrams: Annotated[int, Field(ge=0, le=4)] = 0
     min_new: Annotated[int, Field(ge=0, le=8)] = 0
-    guidance: Literal[1.0, 1.5] = 1.0
+    guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
     repeats: Annotated[int, Field(ge=0, le=600)] = 0
 
     @property

@@ -40,9 +40,9 @@ def prepare(model: Any, arguments: Mapping[str, Any]) -> Prepared:
     def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
         for name in ("logits_processor", "stopping_criteria"):
             kwargs.pop(name, None)
-        name = upstream.cache_name(kwargs)
-        cache = kwargs.pop(name) if name else None
-        caught.append(Prepared(input_ids, generation_config, kwargs, cache, name))
+        held = upstream.cache_name(kwargs)
+        cache = kwargs.pop(held) if held else None
+        caught.append(Prepared(input_ids, generation_config, kwargs, cache, held))
         return input_ids
 
     model.generate(**arguments, custom_generate=catch)

@@ -242,8 +242,8 @@ def cache_for(model: Any, arguments: Mapping[str, Any]) -> Any:
     def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
         for name in ("logits_processor", "stopping_criteria"):
             kwargs.pop(name, None)
-        name = upstream.cache_name(kwargs)
-        caught.append(kwargs[name] if name else _own_kind(model, input_ids, generation_config, kwargs))
+        held = upstream.cache_name(kwargs)
+        caught.append(kwargs[held] if held else _own_kind(model, input_ids, generation_config, kwargs))
         return input_ids
 
     with torch.no_grad():

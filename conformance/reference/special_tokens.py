@@ -103,7 +103,7 @@ def prepare(
     unmasked = has_mask is False and (
         batch_size is None or batch_size > 1 or not upstream.special_tokens_know_the_batch()
     )
-    if was_pad is None and ids["eos"] is not None:
+    if was_pad is None and ids["eos"] is not None and ids["pad"] is not None:
         _warn_of_guessed_pad(ids["pad"], unmasked)
     if encoder_decoder and ids["decoder_start"] is None:
         raise ValueError("an encoder-decoder model needs `decoder_start_token_id` or `bos_token_id`")
@@ -166,7 +166,7 @@ class MetaSafeSpecialTokens:
         batch_size: int | None = None,
     ) -> None:
         """What `generate` calls, with its own copy of the caller's config, into which the tensors are put."""
-        asked = {"has_mask": kwargs_has_attention_mask, "device": device, "batch_size": batch_size}
+        asked: dict[str, Any] = {"has_mask": kwargs_has_attention_mask, "device": device, "batch_size": batch_size}
         for name, tensor in prepared_for(self, generation_config, **asked).items():
             setattr(generation_config, f"_{name}_token_tensor", tensor)
 

@@ -67,6 +67,7 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
             new_tokens=(1, 14 if drafts else 6),
             rows=len(prompt.rows),
             attentions=eager and not drafts,
+            by_tokens=True,
         )
     )
     if drafts:

@@ -32,7 +32,7 @@ def caches(model: ModelSpec) -> st.SearchStrategy[CacheChoice]:
     own: CacheChoice = "plain" if catalogue.get(model.architecture).task == "seq2seq" else "quantized"
     shares: tuple[tuple[CacheChoice, int], ...] = (("default", 12), ("static", 4), ("early", 2), (own, 2))
     weighted = [choice for choice, share in shares for _ in range(share)]
-    return rarely("offloaded", "", one_in=40).flatmap(lambda rare: st.just(rare) if rare else st.sampled_from(weighted))
+    return rarely(True, False, one_in=40).flatmap(lambda rare: st.sampled_from(["offloaded"] if rare else weighted))
 
 
 @st.composite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     shapes = shapes_of(architecture, model.config)
     kinds = [kind for kind in wanted if fits(kind, shapes)] or [kind for kind in KINDS if fits(kind, shapes)]
     tied = draw(tied_weights(architecture=architecture, config=model.config, kinds=kinds))
-    wrong = draw(st.sampled_from(("", "", "", "target", "", "", "source", "two sources")))
+    wrong: Any = draw(st.sampled_from(("", "", "", "target", "", "", "source", "two sources")))
     prompt = draw(prompts(vocabulary=vocabulary_of(model), rows=(1, 2), length=(1, 8)))
     chosen = draw(settings(vocabulary=vocabulary_of(model), rows=len(prompt.rows), new_tokens=(1, 4), sampling=False))
     plan = TiedPlan(wrong=wrong)

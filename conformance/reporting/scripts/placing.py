@@ -36,7 +36,7 @@ def base_model() -> Any:
     elif TIES is not None:
         kind, config = type(model), copy.deepcopy(model.config)
         config.tie_word_embeddings = config.get_text_config(decoder=True).tie_word_embeddings = True
-        made = type(kind.__name__, (kind,), {"_tied_weights_keys": {**(kind._tied_weights_keys or {}), **TIES}})
+        made: Any = type(kind.__name__, (kind,), {"_tied_weights_keys": {**(kind._tied_weights_keys or {}), **TIES}})
         settings = model.generation_config
         model = made._from_config(config, attn_implementation=model.config._attn_implementation).to(model.dtype)
         model.generation_config = settings

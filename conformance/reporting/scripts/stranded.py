@@ -12,7 +12,7 @@ ROWS = "all"
 
 def stranded(model: Any) -> dict[str, str]:
     """Weight → why no hook can bring it."""
-    found = {}
+    found: dict[str, str] = {}
     for name, weight in model.named_parameters(remove_duplicate=False):
         module, _, own = name.rpartition(".")
         on_module = getattr(model.get_submodule(module), "_hf_hook", None)
@@ -21,7 +21,7 @@ def stranded(model: Any) -> dict[str, str]:
                 found |= {name: "on meta, and no hook brings it"} if weight.is_meta else {}
                 continue
             try:
-                hook.weights_map[own]
+                hook.weights_map[own]  # type: ignore[union-attr]
             except KeyError as error:
                 found[name] = f"its hook has no copy of it: {error!r}"
             else:
