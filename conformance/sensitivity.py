@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import hypothesis
@@ -35,6 +36,8 @@ LAYER = re.compile(r"((?:\.\w+)?\.layers\.(\d+))\.")
 DECODED = 3  # tokens before a fault in a decoder whose prompt is a single start token, the same in every row
 MOST_TRIES = 6  # times the number of cases: a kind that one draw in so many has is still measured
 Seen = dict[tuple[str, str], bool]  # (cache kind, fault) → whether it changed the logits
+Absent = dict[tuple[str, str], str]  # (cache kind, fault) → why it cannot be planted
+Plant = Callable[[Any], str]
 
 
 @dataclass
@@ -123,52 +126,68 @@ def _case(model: Any, tokens: list[list[int]]) -> Case:
     return Case(model=model, prompt=Prompt(rows=tuple(map(tuple, tokens))), settings=Settings(max_new_tokens=2))
 
 
-def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen, dict[tuple[str, str], str]]:
+def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen, Absent]:
     """Each fault planted in each wanted kind of the case's cache: whether it showed, or why it cannot be planted."""
     found: Seen = {}
-    absent: dict[tuple[str, str], str] = {}
+    absent: Absent = {}
     random = np.random.default_rng(seed + scenario.case.model.weight_seed)
 
     def decode(model: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
-        kwargs.pop("logits_processor", None), kwargs.pop("stopping_criteria", None)
-        outputs, more = upstream.prefill(model, input_ids, generation_config, kwargs), input_ids
-        for step in range(DECODED if model.config.is_encoder_decoder else 1):
-            if step:
-                outputs = model(**upstream.next_inputs(model, more, kwargs, 1), return_dict=True)
-            more = torch.cat([more, outputs.logits[:, -1].argmax(-1, keepdim=True)], dim=-1)
-            kwargs = upstream.advance(model, outputs, kwargs, more, 1)
-
-        def logits(plant: Callable[[Any, dict[str, Any]], str]) -> torch.Tensor | str:
-            ours = copy.deepcopy(kwargs)
-            reason = plant(ours.get(upstream.cache_name(ours) or ""), ours)
-            if reason:
-                return reason
-            inputs = upstream.next_inputs(model, more, ours, 1)
-            if plant is shifted:
-                reason = _shift(inputs)
-            return reason or model(**inputs, return_dict=True).logits[:, -1].double()
-
-        def shifted(_: Any, __: dict[str, Any]) -> str:
-            return ""
-
-        right = logits(lambda *_: "")
+        step = _prepared(model, input_ids, generation_config, kwargs)
+        right = step.logits(_nothing)
         assert isinstance(right, torch.Tensor)
-        scale = float(right[right.isfinite()].abs().max())
-        for kind in sorted(set(kinds(scenario.config)) & set(wanted)):
-            for fault in FAULTS:
-                plant = shifted if fault == "position shifted" else _planter(kind, fault, random)
-                got = logits(plant)
-                if isinstance(got, str):
-                    absent[kind, fault] = got
-                else:
-                    found[kind, fault] = bool((got - right).abs().nan_to_num(0.0).max() > BOUND * scale)
+        bound = BOUND * float(right[right.isfinite()].abs().max())
+        for kind, fault in product(sorted(set(kinds(scenario.config)) & set(wanted)), FAULTS):
+            moved = fault == "position shifted"
+            got = step.logits(_nothing if moved else _planter(kind, fault, random), moved)
+            if isinstance(got, str):
+                absent[kind, fault] = got
+            else:
+                found[kind, fault] = bool((got - right).abs().nan_to_num(0.0).max() > bound)
         return input_ids
 
     with torch.no_grad():
-        scenario.model().generate(
-            **scenario.inputs(), generation_config=scenario.generation_config(), custom_generate=decode
-        )
+        config = scenario.generation_config()
+        scenario.model().generate(**scenario.inputs(), generation_config=config, custom_generate=decode)
     return found, absent
+
+
+@dataclass
+class _Step:
+    """A decoding that is about to make its next step, as often as one likes."""
+
+    model: Any
+    tokens: torch.Tensor
+    kwargs: dict[str, Any]
+
+    def logits(self, plant: Plant, moved: bool = False) -> torch.Tensor | str:
+        """The next logits, (rows, vocabulary), after a change to a copy of the cache; or why it cannot be made."""
+        ours = copy.deepcopy(self.kwargs)
+        reason = plant(ours.get(upstream.cache_name(ours) or ""))
+        if reason:
+            return reason
+        inputs = upstream.next_inputs(self.model, self.tokens, ours, 1)
+        reason = _shift(inputs) if moved else ""
+        if reason:
+            return reason
+        logits: torch.Tensor = self.model(**inputs, return_dict=True).logits
+        return logits[:, -1].double()
+
+
+def _prepared(model: Any, tokens: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> _Step:
+    """The prompt, and for a decoder that starts with one token a few more."""
+    del kwargs["logits_processor"], kwargs["stopping_criteria"]
+    outputs = upstream.prefill(model, tokens, generation_config, kwargs)
+    for step in range(DECODED if model.config.is_encoder_decoder else 1):
+        if step:
+            outputs = model(**upstream.next_inputs(model, tokens, kwargs, 1), return_dict=True)
+        tokens = torch.cat([tokens, outputs.logits[:, -1].argmax(-1, keepdim=True)], dim=-1)
+        kwargs = upstream.advance(model, outputs, kwargs, tokens, 1)
+    return _Step(model, tokens, kwargs)
+
+
+def _nothing(_: Any) -> str:
+    return ""
 
 
 def _shift(inputs: dict[str, Any]) -> str:
@@ -180,8 +199,10 @@ def _shift(inputs: dict[str, Any]) -> str:
     return ""
 
 
-def _planter(kind: str, fault: str, random: np.random.Generator) -> Callable[[Any, dict[str, Any]], str]:
-    def plant(cache: Any, _: dict[str, Any]) -> str:
+def _planter(kind: str, fault: str, random: np.random.Generator) -> Plant:
+    """What plants a fault in one layer of a kind; it says why where there is no place for it."""
+
+    def plant(cache: Any) -> str:
         layers = list(_layers(cache, kind))
         entries = [layer for layer in layers if any(ENTRIES.search(name) for name in layer)]
         states = [(n, t) for layer in layers for n, t in layer.items() if not ENTRIES.search(n)]
@@ -223,13 +244,13 @@ def _layers(cache: Any, kind: str) -> Iterator[dict[str, torch.Tensor]]:
         crossed = ".cross_attention_cache" in path
         if crossed != (kind == "encoder-decoder"):
             continue
-        owner = _owner(cache, path, match)
+        owner = _owner(cache, match)
         if _belongs(kind, owner, path):
             grouped.setdefault(match[1] if match else "", {})[path] = leaf
     yield from grouped.values()
 
 
-def _owner(cache: Any, path: str, match: re.Match[str] | None) -> str:
+def _owner(cache: Any, match: re.Match[str] | None) -> str:
     """The class of the layer that holds a tensor."""
     if match is None:
         return type(cache).__name__

@@ -1,20 +1,23 @@
-"""Strategies for tiny models: the free numbers of a type, and the settings that follow from them."""
+"""Strategies for types and their tiny models: the free numbers of a type, and the settings that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import reachable
 from conformance.architectures.overrides import Json
 from conformance.architectures.shrink import kind_count, tiny_config, tiny_config_of
 from conformance.architectures.sizes import MAX_LAYERS, PLAINEST, RANGES, SWITCHES, Range, Sizes
 from conformance.architectures.used import numbers_used, numbers_used_by
 from conformance.errors import BadInput, unknown
+from conformance.selection import select_architectures
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -24,6 +27,40 @@ Choice = int | Bounds | SearchStrategy[int]
 
 # A selector that drops keys has exact ties, which look like differences: one draw in this many has one.
 SELECTING = 5
+
+
+def architectures(*, names: str | None = None) -> SearchStrategy[str]:
+    """Names of architectures that the installed release can make.
+
+    `names` is comma-separated globs over all it has; left out, the default selection. Types that turn out not to be
+    buildable are passed over. Raises BadInput for a glob that matches none.
+    """
+    chosen = select_architectures(names)
+    return st.sampled_from(chosen).filter(lambda name: capabilities(name).buildable)
+
+
+@st.composite
+def cells(draw: st.DrawFn, *, names: str | None = None) -> tuple[str, str]:
+    """(architecture, cache kind): the units of coverage. Half of the draws take each kind as often as any other.
+
+    `names` as in `architectures`. The kinds of all of them are found out at the first draw, which takes a moment.
+    """
+    table = _architectures_of(select_architectures(names))
+    if draw(st.booleans()):
+        kind = draw(st.sampled_from(sorted(table)))
+        return draw(st.sampled_from(table[kind])), kind
+    name = draw(architectures(names=names))
+    return name, draw(st.sampled_from(sorted(reachable(name))))
+
+
+@cache
+def _architectures_of(names: tuple[str, ...]) -> dict[str, list[str]]:
+    """Cache kind → the buildable architectures that reach it."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for kind in reachable(name) if capabilities(name).buildable else ():
+            found.setdefault(kind, []).append(name)
+    return found
 
 
 def sizes(

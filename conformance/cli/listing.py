@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from conformance.architectures.own_generate import REASON
 from conformance.cli import app
 from conformance.errors import unknown
 
@@ -57,19 +58,29 @@ def subjects() -> list[Entry]:
 
 
 def architectures() -> list[Entry]:
-    """Every type of the installed release: whether it builds, its cache kinds and size, or why not."""
+    """Every type of the installed release: whether it builds, the cache kinds it reaches and its size, or why not."""
     from conformance import upstream
     from conformance.architectures import catalogue
+    from conformance.architectures.own_generate import own_generate
 
     upstream.quiet()
-    return [architecture(name) for name in catalogue.names()]
+    listed = [architecture(name) for name in catalogue.names()]
+    known = {catalogue.get(name).class_name for name in catalogue.names()}
+    own = {folder: [c for c in classes if c not in known] for folder, classes in own_generate().items()}
+    return listed + [by_itself(folder, classes) for folder, classes in own.items() if classes]
+
+
+def by_itself(folder: str, classes: list[str]) -> Entry:
+    """The entry of a model's classes that are in no mapping and decode by a `generate` of their own."""
+    reason = f"{', '.join(classes)}: {REASON}"
+    return {"name": f"{folder}:own", "buildable": False, "cache_kinds": [], "parameters": None, "reason": reason}
 
 
 def architecture(name: str) -> Entry:
     """One type's entry: name, buildable, cache_kinds, parameters, reason."""
-    from conformance.architectures.cache_kinds import cache_kinds
     from conformance.architectures.capabilities import build_model, capabilities
-    from conformance.architectures.shrink import make_config, tiny_config
+    from conformance.architectures.cells import reachable
+    from conformance.architectures.shrink import tiny_config
 
     can = capabilities(name)
     entry: Entry = {
@@ -81,7 +92,7 @@ def architecture(name: str) -> Entry:
     }
     if can.buildable:
         settings = tiny_config(name)
-        entry["cache_kinds"] = list(cache_kinds(make_config(name, settings)))
+        entry["cache_kinds"] = [*reachable(name), *(["static"] if can.static_cache else [])]
         entry["parameters"] = sum(p.numel() for p in build_model(name, settings).parameters())
     return entry
 
