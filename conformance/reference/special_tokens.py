@@ -119,7 +119,7 @@ def _floating(given: Any) -> bool:
     return isinstance(given, torch.Tensor) and given.is_floating_point()
 
 
-def _warn_of_guessed_pad(pad: Ids, unmasked: bool) -> None:
+def _warn_of_guessed_pad(pad: Ids | None, unmasked: bool) -> None:
     logger = upstream.generation_logger()
     if unmasked:
         logger.warning("The attention mask and the pad token id were not set: both are guessed, perhaps wrongly.")
@@ -166,7 +166,7 @@ class MetaSafeSpecialTokens:
         batch_size: int | None = None,
     ) -> None:
         """What `generate` calls, with its own copy of the caller's config, into which the tensors are put."""
-        asked = {"has_mask": kwargs_has_attention_mask, "device": device, "batch_size": batch_size}
+        asked: dict[str, Any] = {"has_mask": kwargs_has_attention_mask, "device": device, "batch_size": batch_size}
         for name, tensor in prepared_for(self, generation_config, **asked).items():
             setattr(generation_config, f"_{name}_token_tensor", tensor)
 

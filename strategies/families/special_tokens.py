@@ -28,7 +28,7 @@ def numbers(draw: st.DrawFn, vocabulary: int, whole: bool = False) -> Any:
 @st.composite
 def ids(draw: st.DrawFn, *, vocabulary: int, meta: bool = False) -> Id:
     """An id in any form; shrinks to none. `meta` allows tensors on that device."""
-    form = draw(st.sampled_from(("none", "none", "number", "list", "tuple", "scalar", "tensor")))
+    form: Any = draw(st.sampled_from(("none", "none", "number", "list", "tuple", "scalar", "tensor")))
     if form == "none":
         return Id()
     tensor, single = form in ("scalar", "tensor"), form in ("number", "scalar")
