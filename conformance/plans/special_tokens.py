@@ -43,8 +43,8 @@ class Id(Record):
 
     @property
     def on_meta(self) -> bool:
-        """Whether it is a tensor without values."""
-        return self.form in ("scalar", "tensor") and self.device == "meta" and self.given
+        """Whether it is a tensor on `meta`, empty or not."""
+        return self.device == "meta" and (self.form == "tensor" or (self.form == "scalar" and self.given))
 
     @property
     def fractional(self) -> bool:
