@@ -161,7 +161,8 @@ def in_threads(runs: Runs, call: Call, count: int) -> list[Any]:
     """Sequences of as many threads, each with models of its own, of one call with one generation config; or errors."""
     calls = [call_with(runs, {}) for _ in range(count)]
     own = [c.replace(generation_config=call.generation_config) for c in calls]
-    models, results = [model_without_pad(runs) for _ in own], list[Any]([None] * count)
+    models = [model_without_pad(runs) for _ in own]
+    results: list[Any] = [None] * count
 
     def work(number: int) -> None:
         with torch.no_grad():

@@ -220,7 +220,8 @@ def generation_logger() -> logging.Logger:
 @contextmanager
 def special_token_warnings() -> Iterator[list[str]]:
     """Kinds of warnings said through that logger meanwhile, in order; those given once only are given again."""
-    logger, kinds = generation_logger(), list[str]()
+    logger = generation_logger()
+    kinds: list[str] = []
 
     def kind_of(record: logging.LogRecord) -> bool:
         message = record.getMessage()

@@ -43,8 +43,8 @@ class Id(Record):
 
     @property
     def on_meta(self) -> bool:
-        """Whether it is a tensor without values."""
-        return self.form in ("scalar", "tensor") and self.device == "meta" and self.given
+        """Whether it is a tensor on `meta`, empty or not."""
+        return self.device == "meta" and (self.form == "tensor" or (self.form == "scalar" and self.given))
 
     @property
     def fractional(self) -> bool:
@@ -94,6 +94,7 @@ EVENTS = (
     *(f"{name} as {form}" for name in TOKENS for form in FORMS),
     *(f"mode: {mode}" for mode in MODES),
     *(f"ids: {kind}" for kind in ODD),
+    "ids: end token met",
     "pad: taken from eos",
     "device: the model's",
     "threads: several",
@@ -165,8 +166,15 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """Forms, odd values, devices and the way of decoding."""
         found = {f"{name} as {one.form}" for name, one in self.ids.items()} | {f"mode: {self.mode}"}
+        return found | self._odd(int(config.get_text_config(decoder=True).vocab_size))
+
+    def traits(self) -> tuple[str, ...]:
+        """What may matter to a failure: what is odd about some id, whichever it is, and how it is decoded."""
+        kinds = self._odd(MAX_CONFIG_NUMBER) - {"device: the model's", "pad: taken from eos"}
+        return tuple(sorted(kinds | ({f"mode: {self.mode}"} if self.mode != "greedy" else set())))
+
+    def _odd(self, vocabulary: int) -> set[str]:
         numbers = [number for one in self.ids.values() for number in one.numbers]
-        vocabulary = int(config.get_text_config(decoder=True).vocab_size)
         odd = {
             "ids: on meta": any(one.on_meta for one in self.ids.values()),
             "ids: empty": any(one.form in ("list", "tuple", "tensor") and not one.given for one in self.ids.values()),
@@ -179,4 +187,4 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
             "device: the model's": not self.explicit_device,
             "threads: several": self.threads > 1,
         }
-        return found | {name for name, holds in odd.items() if holds}
+        return {name for name, holds in odd.items() if holds}

@@ -119,7 +119,7 @@ def _floating(given: Any) -> bool:
     return isinstance(given, torch.Tensor) and given.is_floating_point()
 
 
-def _warn_of_guessed_pad(pad: Ids, unmasked: bool) -> None:
+def _warn_of_guessed_pad(pad: Ids | None, unmasked: bool) -> None:
     logger = upstream.generation_logger()
     if unmasked:
         logger.warning("The attention mask and the pad token id were not set: both are guessed, perhaps wrongly.")
