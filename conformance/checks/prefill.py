@@ -296,7 +296,7 @@ def runs_at_all(runs: Runs) -> bool:
     return everything(runs).crash is None and not any(runs.alone[row].crash for row in modes(runs).rows)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="preparations")
 @applies(
     "the release does not tell preparation of the first iteration",
     lambda runs: upstream.tells_first(runs.scenario.model_class),
@@ -355,7 +355,7 @@ def _unless_tied(runs: Runs, result: Comparison) -> Comparison:
     return Comparison(ties=ties[:1]) if result.differences and ties else result
 
 
-@check(PREFILL)
+@check(PREFILL, script="belongings")
 @applies("nothing is drafted", has("draft"))
 def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     """Inputs and configs of both models are afterwards what they were, also after an error in a user's processor.
@@ -374,7 +374,7 @@ def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="returned_cache")
 @applies(
     "a drafting call has made the cache already",
     lambda runs: runs.case.plan.made_by != "lookup" or not modes(runs).turns,
@@ -394,7 +394,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     return _unless_tied(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL)
+@check(PREFILL, script="drafts")
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",
@@ -415,7 +415,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, bitwise=True)
+@check(PREFILL, bitwise=True, script="again")
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",
@@ -437,7 +437,7 @@ def unprocessed(runs: Runs) -> bool:
     return not steered and not settings.do_sample
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="drafts")
 @applies("scores are processed or sampled from", unprocessed)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
