@@ -471,3 +471,22 @@ def says(runs: Runs, length: int, drafted: int) -> int:
     """How many tokens of a draft at this length the assistant says as the model does."""
     script = runs.case.plan.script if runs.case.plan.drafter == "scripted" else (True,)
     return next((n for n in range(drafted) if not script[(length + n) % len(script)]), drafted)
+
+
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="media")
+@applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
+@applies("the run raises", runs_at_all)
+def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
+    """Each model gets the images or the sound of a call exactly once, an assistant at most once.
+
+    However many chunks and rounds there are: whoever sees an image twice has taken it for another one.
+    """
+    used = everything(runs).extra["media"]
+    for who, least in (("main", 1), ("assistant", 0)):
+        counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
+        name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))
+        if not least <= most <= 1:
+            kind = "missing" if most == 0 else "changed"
+            wanted = "once" if least else "at most once"
+            return Comparison.of(Difference(kind, f"{who} media", wanted, f"{most} times", name))
+    return Comparison()
