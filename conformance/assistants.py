@@ -66,10 +66,10 @@ def shallower(spec: ModelSpec) -> ModelSpec | None:
 def other(scenario: Scenario, plan: PrefillPlan) -> ModelSpec:
     """Another tiny model with the same vocabulary: Llama, or one of the main model's own type where Llama cannot be.
 
-    That is for an encoder-decoder model, and for embeddings, which have the main model's width.
+    That is for an encoder-decoder model, for images, and for embeddings, which have the main model's width.
     """
     spec = scenario.case.model
-    if scenario.encoder_decoder or plan.embeds:
+    if scenario.encoder_decoder or plan.embeds or scenario.media:
         return spec.replace(weight_seed=plan.assistant_seed)
     config = {**tiny_config("llama"), "vocab_size": scenario.vocabulary}
     return ModelSpec(config=config, weight_seed=plan.assistant_seed, dtype=spec.dtype)

@@ -20,7 +20,7 @@ from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
 from conformance.plans.prefill import MODELS, PrefillPlan
-from conformance.preparations import Belongings, Preparations
+from conformance.preparations import Belongings, MediaUse, Preparations
 from conformance.runs import Runs
 
 PARTS = ("embeds", "turns", "chunk", "draft")  # in the order of the ladder
@@ -91,7 +91,11 @@ class Modes:
         """Whether the plan has this part and the case allows it."""
         if part == "turns":
             return bool(self.turns)
-        return {"embeds": self.plan.embeds, "chunk": self.plan.chunk > 0, "draft": self.plan.drafts}[part]
+        return {
+            "embeds": self.plan.embeds and not self.scenario.media,
+            "chunk": self.plan.chunk > 0,
+            "draft": self.plan.drafts,
+        }[part]
 
     def up_to(self, part: str) -> tuple[str, ...]:
         """The parts of the plan up to one, in the ladder's order."""
@@ -110,17 +114,17 @@ class Modes:
     @property
     def turns(self) -> tuple[int, ...]:
         """The positions cached by earlier calls that every row has, and that leave something to continue with."""
-        if self.scenario.encoder_decoder:
+        if self.scenario.encoder_decoder or self.scenario.media:
             return ()
         return tuple(sorted({turn for turn in self.plan.turns if turn > self._padding < self._width > turn}))
 
     @property
     def _width(self) -> int:
-        return max(len(self.runs.case.prompt.rows[row]) for row in self.rows)
+        return max(len(self.scenario.rows[row]) for row in self.rows)
 
     @property
     def _padding(self) -> int:
-        return self._width - min(len(self.runs.case.prompt.rows[row]) for row in self.rows)
+        return self._width - min(len(self.scenario.rows[row]) for row in self.rows)
 
     @cached_property
     def stops(self) -> tuple[int, ...]:
@@ -151,7 +155,7 @@ class Modes:
             return Outcome(crash=cache)
         model = self.models.setdefault(tuple(parts), self.model(parts)) if model is None else model
         call = self.call(parts, model, cache).replace(**changes)
-        return self.runs.run(call, model=model, watch=True, probes=(Preparations(), Belongings()))
+        return self.runs.run(call, model=model, watch=True, probes=(Preparations(), Belongings(), MediaUse()))
 
     def plain_under(self, outcome: Outcome) -> Outcome:
         """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""
@@ -188,8 +192,20 @@ class Modes:
             mechanism="assisted" if "draft" in parts else "prefill",
             criteria=(EndsWith(self.stops),) if self.stops else (),
             extras=extras,
-            options=start if cached else {},
+            options={**(start if cached else {}), **self._media(inputs)},
         )
+
+    def _media(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """For the reference: which inputs are no text, and where in the prompt the last of them ends."""
+        if self.scenario.media is None:
+            return {}
+        width, text = self._width, ("input_ids", "attention_mask", self.scenario.media.recipe.types)
+        ends = [0]
+        for row in self.rows:
+            ids = self.scenario.rows[row]
+            at = [place for place, token in enumerate(ids, width - len(ids)) if token == self.scenario.media.token]
+            ends.append(max(at, default=-1) + 1)
+        return {"media": tuple(name for name in inputs if name not in text), "media_end": max(ends)}
 
     def config(self, parts: Sequence[str]) -> dict[str, Any]:
         """Changes to the case's generation config."""
@@ -229,7 +245,7 @@ class Modes:
     @property
     def bare(self) -> bool:
         """Whether the call has no mask, and none is needed: one that is guessed from pad tokens would be another."""
-        rows = [self.runs.case.prompt.rows[row] for row in self.rows]
+        rows = [self.scenario.rows[row] for row in self.rows]
         unpadded = len({len(row) for row in rows}) == 1 and not any(self.runs.case.settings.pad in row for row in rows)
         return self.plan.bare and unpadded
 

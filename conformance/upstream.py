@@ -322,6 +322,7 @@ REFUSALS = {
     "no cache": ("RuntimeError", "Assisted decoding requires a cache"),
     "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
     "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
+    "images in chunks": ("ValueError", "Chunked prefill cannot split the raw multimodal inputs"),
     "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
 }
 

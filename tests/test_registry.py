@@ -51,7 +51,7 @@ def test_a_typo_lists_the_closest_valid_names():
 def test_globs_select_and_a_glob_of_nothing_is_refused():
     names = families_of_checks()
     assert select(None, names, "check") == tuple(names)
-    assert select("*-alone, repeat*", names, "check") == ("padded-row-matches-alone", "repeatable")
+    assert select("padded*-alone, repeat*", names, "check") == ("padded-row-matches-alone", "repeatable")
     with pytest.raises(BadInput, match="unknown check 'static-matches'; did you mean static-matches-dynamic"):
         select("repeatable,static-matches", names, "check")
 

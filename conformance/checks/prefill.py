@@ -296,7 +296,7 @@ def runs_at_all(runs: Runs) -> bool:
     return everything(runs).crash is None and not any(runs.alone[row].crash for row in modes(runs).rows)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="preparations")
 @applies(
     "the release does not tell preparation of the first iteration",
     lambda runs: upstream.tells_first(runs.scenario.model_class),
@@ -355,7 +355,7 @@ def _unless_tied(runs: Runs, result: Comparison) -> Comparison:
     return Comparison(ties=ties[:1]) if result.differences and ties else result
 
 
-@check(PREFILL)
+@check(PREFILL, script="belongings")
 @applies("nothing is drafted", has("draft"))
 def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     """Inputs and configs of both models are afterwards what they were, also after an error in a user's processor.
@@ -374,7 +374,7 @@ def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="returned_cache")
 @applies(
     "a drafting call has made the cache already",
     lambda runs: runs.case.plan.made_by != "lookup" or not modes(runs).turns,
@@ -394,7 +394,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     return _unless_tied(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL)
+@check(PREFILL, script="drafts")
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",
@@ -415,7 +415,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, bitwise=True)
+@check(PREFILL, bitwise=True, script="again")
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",
@@ -437,7 +437,7 @@ def unprocessed(runs: Runs) -> bool:
     return not steered and not settings.do_sample
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="drafts")
 @applies("scores are processed or sampled from", unprocessed)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
@@ -471,3 +471,22 @@ def says(runs: Runs, length: int, drafted: int) -> int:
     """How many tokens of a draft at this length the assistant says as the model does."""
     script = runs.case.plan.script if runs.case.plan.drafter == "scripted" else (True,)
     return next((n for n in range(drafted) if not script[(length + n) % len(script)]), drafted)
+
+
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="media")
+@applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
+@applies("the run raises", runs_at_all)
+def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
+    """Each model gets the images or the sound of a call exactly once, an assistant at most once.
+
+    However many chunks and rounds there are: whoever sees an image twice has taken it for another one.
+    """
+    used = everything(runs).extra["media"]
+    for who, least in (("main", 1), ("assistant", 0)):
+        counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
+        name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))
+        if not least <= most <= 1:
+            kind = "missing" if most == 0 else "changed"
+            wanted = "once" if least else "at most once"
+            return Comparison.of(Difference(kind, f"{who} media", wanted, f"{most} times", name))
+    return Comparison()

@@ -15,20 +15,28 @@ import torch
 from conformance import upstream
 from conformance.reference.decode import plain_loop
 
+ENCODED = "mm_encoder_outputs"  # what `generate` has made of them, in the releases that encode them beforehand
+TYPES = ("token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids")  # which tokens are images
 Prefill = Callable[[Any, torch.Tensor, Any, dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a generation starts: positions that the cache holds already, and whether the call leaves them out."""
+    """Where a generation starts.
+
+    cached: positions that the cache holds already; only_new: the call leaves them out; media: the names of inputs that
+    are no text, all of which belong to the first `media_end` positions.
+    """
 
     cached: int = 0
     only_new: bool = False
+    media: tuple[str, ...] = ()
+    media_end: int = 0
 
     @classmethod
     def of(cls, call: Any) -> Start:
         """The start that a call's options tell; nothing in the call itself says what a recurrent state has seen."""
-        return cls(int(call.options.get("cached", 0)), bool(call.options.get("only_new", False)))
+        return cls(**{name: call.options[name] for name in cls.__dataclass_fields__ if name in call.options})
 
     def prefill(self, model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
         """The forwards over what is not in the cache yet; returns the last one's outputs and completes `kwargs`.
@@ -38,15 +46,21 @@ class Start:
         prompt, name = self._new_part(model, input_ids, kwargs)
         total = self.cached + prompt.shape[1]
         _complete(model, kwargs, total)
-        size = generation_config.prefill_chunk_size or prompt.shape[1]
         outputs = None
-        for start in range(0, prompt.shape[1], size):
-            chunk = prompt[:, start : start + size]
-            begin, end = self.cached + start, self.cached + start + chunk.shape[1]
-            outputs = model(**_inputs(model, input_ids, name, chunk, (begin, end), kwargs), return_dict=True)
+        for start, end in self._spans(prompt.shape[1], generation_config.prefill_chunk_size):
+            given = kwargs if not start else {k: v for k, v in kwargs.items() if k not in (*self.media, ENCODED)}
+            span = (self.cached + start, self.cached + end)
+            outputs = model(**_inputs(model, input_ids, name, prompt[:, start:end], span, given), return_dict=True)
             upstream.keep_cache(outputs, kwargs)
         assert outputs is not None
         return outputs
+
+    def _spans(self, length: int, size: int | None) -> list[tuple[int, int]]:
+        """Chunks of `size` positions; the first is long enough for all that is no text, which is used there, once."""
+        size = size or length
+        first = max(size, self.media_end)
+        starts = [0, *range(first, length, size)]
+        return list(zip(starts, [*starts[1:], length], strict=True))
 
     def _new_part(self, model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any]) -> tuple[torch.Tensor, str]:
         embeds = None if model.config.is_encoder_decoder else kwargs.get("inputs_embeds")
@@ -81,6 +95,9 @@ def _inputs(
             kept = upstream.length_of(parts[name_of_cache]) if name_of_cache else 0
             # A recurrent state has no positions to mask: what it needs is the mask of the tokens that are fed.
             parts["attention_mask"] = parts["attention_mask"][:, begin if kept is None else 0 : end]
+        for types in TYPES:
+            if parts.get(types) is not None:
+                parts[types] = parts[types][..., :end]
         if parts.get("position_ids") is not None:
             parts["position_ids"] = parts["position_ids"][..., begin:end]
     if name == "inputs_embeds":
@@ -91,7 +108,7 @@ def _inputs(
 
 
 def generate(model: Any, call: Any) -> Any:
-    """Plain decoding after the reference prefill. `call.options`: `cached` and `only_new`, see `Start`."""
+    """Plain decoding after the reference prefill. `call.options`: see `Start`."""
     plain = call.replace(streamer=None)
     loop = plain_loop(call.streamer, Start.of(call).prefill)
     return model.generate(**plain.arguments(), custom_generate=loop)

@@ -11,7 +11,7 @@ from conformance.architectures import catalogue
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
-from conformance.strategies.prompts import prompts
+from conformance.strategies.prompts import media_span, prompts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
 
@@ -53,6 +53,7 @@ def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
             rows=(drawn, drawn),
             length=(1, 18),
             landmarks=landmarks_of(model),
+            images=media_span(model.architecture),
         )
     )
 
