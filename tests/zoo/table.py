@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.subjects.installed import Installed
-from zoo import planted, subjects
+from zoo import placements, planted, subjects
 
 
 @dataclass(frozen=True)
@@ -88,4 +88,22 @@ FAULTS = (
         planted=planted.wrong_ties_are_ignored,
         also={TIED: "the release itself resolves pairs in one order only"},
     ),
+    Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart),
+    Fault("placed-groups-stay-tied", _seen(("changed", "tied group")), placements.BreaksTies),
+    Fault("map-covers-the-model", _seen(("missing", "hf_device_map")), placements.ForgetsTheMap),
+    Fault("no-op-reads-meta", _seen(("values", "meta input")), placements.ReadsMeta),
+    Fault(
+        "placed-matches-unplaced",
+        _seen(LOGITS, ("tokens", "sequences")),
+        placements.RotaryLeftBehind,
+    ),
+    Fault("planning-never-crashes", _seen(("crash", "crash")), placements.PlansByIndex),
+    Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnother),
+    Fault(
+        "placement-changes-no-config",
+        _seen(("changed", "config.bos_token_id")),
+        placements.EditsConfigWhilePlacing,
+        also={"placed-matches-unplaced": "without a prompt, decoding starts with the first token of the config"},
+    ),
+    Fault("stranded-weight-is-named", _seen(("unclear", "error")), placements.AuditsVaguely),
 )
