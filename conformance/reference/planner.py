@@ -71,6 +71,8 @@ def plan_device_map(
     try:
         return _pack(units, limits, main, reserve=0, allowed=lambda device: not _offloaded(device, main))
     except DoesNotFit:
+        if not any(_offloaded(device, main) for device in limits):
+            raise
         return _pack(units, limits, main, reserve=largest_piece(model), allowed=lambda _: True)
 
 
