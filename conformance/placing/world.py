@@ -29,6 +29,7 @@ from conformance.runs import Runs
 from conformance.simulation import accelerator
 from conformance.simulation.ledger import LEDGER
 from conformance.simulation.meta_reads import MetaReadsProbe
+from conformance.simulation.tensors import NAME
 
 
 @dataclass
@@ -63,7 +64,7 @@ class World:
         if not self.plan.simulated:
             yield
             return
-        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(accelerator.NAME):
+        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(NAME):
             yield
 
     @cached_property
