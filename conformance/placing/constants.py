@@ -9,39 +9,81 @@ from conformance import upstream
 from conformance.build import Scenario
 from conformance.placing import models
 from conformance.placing.calls import DENOISING, DRAFT
-from conformance.placing.models import CANVAS
-from conformance.placing.recipe import recipe_of
+from conformance.placing.models import CANVAS, SPECIAL
+from conformance.placing.recipe import Recipe, recipe_of
 from conformance.plans.placement import PlacementPlan
 
-INSTEAD: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "static": {"settings": upstream.static_cache_settings()},
-    "lookup": {"settings": {"do_sample": False, "prompt_lookup_num_tokens": DRAFT}},
-    "beams": {"settings": {"do_sample": False, "num_beams": 2}},
-    "embeddings": {"embeddings": True},
-    "no inputs": {"no inputs": True},
-    "assisted": {"assisted": True, "settings": {"do_sample": False}},
+SETTINGS: dict[str, dict[str, Any]] = {
+    "static": upstream.static_cache_settings(),
+    "lookup": {"do_sample": False, "prompt_lookup_num_tokens": DRAFT},
+    "beams": {"do_sample": False, "num_beams": 2},
+    "assisted": {"do_sample": False},
 }
 
 
 def constants(plan: PlacementPlan, scenario: Scenario) -> dict[str, str]:
     """Name → source of its value."""
-    gemma = plan.model == "diffusion gemma"
-    spec = scenario.case.model
     recipe = recipe_of(plan, models.make(scenario, plan.model), Path("saved"), Path("offloaded"))
-    placing = {
-        "loader": recipe.loader,
-        "device_map": recipe.device_map,
-        "max_memory": recipe.max_memory,
-        "buffers": recipe.offload_buffers,
+    return {
+        "WEIGHT_SEED": repr(scenario.case.model.weight_seed),
+        "SCALE": repr(scenario.case.model.init_scale),
+        "REMAKE": _remake(plan, scenario),
+        "PLACE": _place(recipe),
+        "CALL": _call(plan),
     }
-    values: dict[str, Any] = {
-        "WEIGHT_SEED": spec.weight_seed,
-        "SCALE": spec.init_scale,
-        "GEMMA": models.gemma_config(models.gemma_layers(scenario)) if gemma else {},
-        "TIES": models.patterns_of(scenario, plan.model),
-        "PLACING": placing,
-        "IDS": plan.ids,
-        "HOW": {"max_new_tokens": CANVAS, "max_denoising_steps": DENOISING} if gemma else INSTEAD[plan.mode],
-    }
-    return {name: repr(value) for name, value in values.items()}
+
+
+def _text(value: Any) -> str:
+    """The value as source, in double quotes as everything else is."""
+    return repr(value).replace("'", '"')
+
+
+def _remake(plan: PlacementPlan, scenario: Scenario) -> str:
+    if plan.model == "own":
+        return "lambda model: model"
+    if plan.model == "diffusion gemma":
+        config = _text(models.gemma_config(models.gemma_layers(scenario)))
+        kind = "transformers.DiffusionGemmaForBlockDiffusion"
+        return (
+            f'lambda _: {kind}._from_config(transformers.DiffusionGemmaConfig(**{config}), attn_implementation="eager")'
+        )
+    patterns = models.patterns_of(scenario, plan.model)
+    return (
+        "lambda model: type(type(model).__name__, (type(model),), "
+        f'{{"_tied_weights_keys": {{**(model._tied_weights_keys or {{}}), **{_text(patterns)}}}}})._from_config('
+        'type(model.config).from_dict({**model.config.to_dict(), "tie_word_embeddings": True}), '
+        "attn_implementation=model.config._attn_implementation).to(model.dtype)"
+    )
+
+
+def _place(recipe: Recipe) -> str:
+    buffers = ", offload_buffers=True" if recipe.offload_buffers else ""
+    if recipe.loader == "from_pretrained":
+        memory = f", max_memory={_text(recipe.max_memory)}" if recipe.max_memory else ""
+        kept = "dtype=model.dtype, attn_implementation=model.config._attn_implementation"
+        how = f"device_map={_text(recipe.device_map)}{memory}, offload_folder=off{buffers}, {kept}"
+        return f"lambda model, folder, off: type(model).from_pretrained(folder, {how}).eval()"
+    if recipe.loader == "dispatch_model":
+        how = f"{_text(recipe.device_map)}, offload_dir=off{buffers}, skip_keys=model._skip_keys_device_placement"
+        return f"lambda model, folder, off: accelerate.dispatch_model(model, {how})"
+    given = "model, off" if recipe.loader == "disk_offload" else "model"
+    how = f'execution_device=torch.device("cpu"){buffers}'
+    return f"lambda model, folder, off: accelerate.{recipe.loader}({given}, {how})"
+
+
+def _call(plan: PlacementPlan) -> str:
+    place = "model.device" if plan.ids == "model.device" else '"cpu"'
+    if plan.model == "diffusion gemma":
+        few = f"max_new_tokens={CANVAS}, max_denoising_steps={DENOISING}"
+        return f'lambda model, base: model.generate(INPUTS["input_ids"].clamp(max={SPECIAL - 1}).to({place}), {few})'
+    inputs = f"**{{name: tensor.to({place}) for name, tensor in INPUTS.items()}}, "
+    if plan.mode == "no inputs":
+        inputs = ""
+    elif plan.mode == "embeddings":
+        embedded = f'base.get_input_embeddings()(INPUTS["input_ids"]).detach().to({place})'
+        inputs = f'attention_mask=INPUTS["attention_mask"].to({place}), inputs_embeds={embedded}, '
+    elif plan.mode == "assisted":
+        inputs += "assistant_model=base, "
+    more = f"**{_text({**SETTINGS[plan.mode]})}" if plan.mode in SETTINGS else ""
+    settings = f"GenerationConfig(**{{**SETTINGS, {more}}})" if more else "GenerationConfig(**SETTINGS)"
+    return f"lambda model, base: model.generate({inputs}generation_config={settings})"

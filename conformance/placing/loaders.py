@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.placing.recipe import Recipe
 from conformance.reference.placement import plan_device_map
+from conformance.reference.planner import Device
 
 
 def place_installed(recipe: Recipe) -> Any:
@@ -18,7 +19,8 @@ def planned_by_reference(recipe: Recipe) -> Recipe:
     """The recipe with a map of the reference planner in place of the name of a way to plan one. Raises DoesNotFit."""
     if not isinstance(recipe.device_map, str):
         return recipe
-    plan = plan_device_map(recipe.model, recipe.max_memory or {"cpu": float("inf")})
+    memory: dict[Device, float] = {**recipe.max_memory} if recipe.max_memory else {"cpu": float("inf")}
+    plan = plan_device_map(recipe.model, memory)
     return replace(recipe, device_map=plan.device_map, max_memory=None)
 
 

@@ -29,17 +29,22 @@ from conformance.runs import Runs
 from conformance.simulation import accelerator
 from conformance.simulation.ledger import LEDGER
 from conformance.simulation.meta_reads import MetaReadsProbe
+from conformance.simulation.tensors import NAME
 
 
 @dataclass
 class Placed:
-    """A placed model, or the crash of placing it, with the audit of it and the devices that hold weights."""
+    """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded."""
 
     model: Any = None
     crash: Crash | None = None
-    report: PlacementReport = field(default_factory=PlacementReport)
     holding: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def report(self) -> PlacementReport:
+        """The audit of the model."""
+        return PlacementReport() if self.model is None else audit_placement(self.model)
 
 
 class World:
@@ -59,7 +64,7 @@ class World:
         if not self.plan.simulated:
             yield
             return
-        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(accelerator.NAME):
+        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(NAME):
             yield
 
     @cached_property
@@ -119,13 +124,13 @@ class World:
             model.generation_config = self.runs.scenario.plain_generation_config()
         held = {str(tensor.device) for tensor in named_tensors(model).values()}
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
-        return Placed(model, report=audit_placement(model), holding=places, config=config)
+        return Placed(model, holding=places, config=config)
 
-    def outcome(self, placed: Placed) -> Outcome:
+    def outcome(self, placed: Placed, *, watched: bool = True) -> Outcome:
         """The case's call on a model, its tensors brought to the CPU; `extra` tells what read `meta`, and moves."""
         with self.present():
             subject, call = calls.make(self.runs, self.plan, self.base, placed)
-            probes = [MetaReadsProbe()]
+            probes = [MetaReadsProbe()] if watched else []
             outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
             outcome.extra["transfers"] = sum(LEDGER.transfers.values())
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
@@ -136,7 +141,7 @@ class World:
     @cached_property
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model."""
-        return self.outcome(self.unplaced)
+        return self.outcome(self.unplaced, watched=False)
 
     @cached_property
     def placed_outcome(self) -> Outcome:
@@ -156,4 +161,4 @@ class World:
                 model = type(self.base).from_pretrained(folder, dtype=self.base.dtype)
         except Exception as error:  # noqa: BLE001 - saving and loading are what is tested
             return Placed(crash=Crash.of(error))
-        return Placed(model, report=audit_placement(model))
+        return Placed(model)

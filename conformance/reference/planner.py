@@ -25,14 +25,14 @@ UNLIMITED = float("inf")
 
 
 class DoesNotFit(ValueError):
-    """No map fits; `short` is the number of bytes that found no place."""
+    """No map fits; `short` is the number of bytes that are missing."""
 
     def __init__(self, short: int, unit: Sequence[str], room: Mapping[Device, float]) -> None:
         self.short = short
         names, rest = ", ".join(unit[:4]), f" and {len(unit) - 4} more" if len(unit) > 4 else ""
         left = ", ".join(f"{device}: {int(size)}" for device, size in room.items() if size != UNLIMITED)
         super().__init__(
-            f"the model does not fit: {short} bytes find no place, first those of {names}{rest}; "
+            f"the model does not fit: {short} bytes are missing, first for {names}{rest}; "
             f"bytes left: {left or 'none'}. Allow that much more on one device, or allow the disk"
         )
 
@@ -71,6 +71,8 @@ def plan_device_map(
     try:
         return _pack(units, limits, main, reserve=0, allowed=lambda device: not _offloaded(device, main))
     except DoesNotFit:
+        if not any(_offloaded(device, main) for device in limits):
+            raise
         return _pack(units, limits, main, reserve=largest_piece(model), allowed=lambda _: True)
 
 
@@ -113,12 +115,18 @@ def _fill(
         places = [main] if unit.pinned else candidates(devices, last)
         place = next((device for device in places if unit.size <= room[device]), None)
         if place is None:
-            raise DoesNotFit(sum(later.size for later in units[at:]), unit.names, room)
+            raise DoesNotFit(_short(units[at:], room, places), unit.names, room)
         room[place] -= unit.size
         plan.used[place] += unit.size
         plan.device_map |= dict.fromkeys(unit.names, place)
         last = last if unit.pinned else place
     return plan
+
+
+def _short(left: Sequence[Unit], room: Mapping[Device, float], places: Sequence[Device]) -> int:
+    """The bytes that are missing in all, or on one device for the first unit where there is room enough in pieces."""
+    in_all = sum(unit.size for unit in left) - sum(room.values())
+    return int(max(in_all, left[0].size - max(room[place] for place in places)))
 
 
 def _ordered(plan: DevicePlan, units: Sequence[Unit]) -> DevicePlan:

@@ -32,7 +32,7 @@ class SimTensor(torch.Tensor):
         """As hooks rebuild a parameter, wherever its value is now: `type(param)(value, requires_grad=...)`."""
         return torch.nn.Parameter(value, requires_grad=requires_grad)
 
-    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+    def __repr__(self, **_: Any) -> str:
         return f"{self.inner!r} on {self.device}"
 
     @classmethod
@@ -60,7 +60,7 @@ class SimTensor(torch.Tensor):
 def wrap(inner: torch.Tensor, device: int, held: Held | None = None) -> SimTensor:
     """`inner` as a tensor on a simulated device. Raises OutOfMemory. `held` is the storage's booking, if it has one."""
     held = held or Held(device, inner.untyped_storage().nbytes())
-    made: SimTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    made: SimTensor = torch.Tensor._make_wrapper_subclass(
         SimTensor,
         inner.shape,
         strides=inner.stride(),

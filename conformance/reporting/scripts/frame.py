@@ -6,6 +6,7 @@ A script holds only those of the constants that its body imports from here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -42,11 +43,9 @@ def make_model() -> Any:
 
 WEIGHT_SEED: int  # of the model's weights
 SCALE: float  # of the model's weights
-GEMMA: dict[str, Any]  # the config of a DiffusionGemma, which is the model then; empty where it is not
-TIES: dict[str, str] | None  # patterns of weights tied to others, for a subclass of the model
-PLACING: dict[str, Any]  # loader, device_map, max_memory, buffers
-IDS: str  # where the inputs are put: `model.device`, or where the embeddings run
-HOW: dict[str, Any]  # how it decodes: what is instead of the inputs, and settings beside SETTINGS
+REMAKE: Callable[[Any], Any]  # the model of the report from the plain one: a subclass of it with ties, or another
+PLACE: Callable[[Any, str, str], Any]  # a model, where it is saved, a folder for what is offloaded: the placed model
+CALL: Callable[[Any, Any], Any]  # a model, the unplaced one: what `generate` returns
 
 
 def fill(model: Any, seed: int, scale: float) -> None:

@@ -13,6 +13,7 @@ ROWS = "all"
 def stranded(model: Any) -> dict[str, str]:
     """Weight → why no hook can bring it."""
     found: dict[str, str] = {}
+    hook: Any
     for name, weight in model.named_parameters(remove_duplicate=False):
         module, _, own = name.rpartition(".")
         on_module = getattr(model.get_submodule(module), "_hf_hook", None)

@@ -1,0 +1,138 @@
+"""The simulated accelerator, in a process of its own: registering it changes the whole process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+from conformance.simulation import accelerator
+
+pytestmark = pytest.mark.skipif(accelerator.why_not() is not None, reason=str(accelerator.why_not()))
+
+SCRIPT = dedent("""
+    import copy, json
+    from conformance import upstream
+    upstream.quiet()
+    import torch
+    from conformance.simulation.accelerator import devices, register
+    from conformance.simulation.ledger import LEDGER, OutOfMemory
+    from conformance.simulation.meta_reads import MetaReads
+    from toolbox import small_case
+    from conformance.build import Scenario
+
+    said = {}
+    def refused(call):
+        try:
+            call()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return "not refused"
+
+    register()
+    said["absent outside"] = [torch.sim.is_available(), torch.sim.device_count()]
+    plain = torch.arange(12.0).view(3, 4)
+    with devices(2, {1: 1000}):
+        said["present inside"] = [torch.sim.is_available(), torch.sim.device_count(), str(torch.device(1))]
+        there = plain.to("sim:0")
+        said["transfers"] = LEDGER.transfers["cpu", "sim:0"]
+        said["same values"] = torch.equal((there @ there.T).cpu(), plain @ plain.T)
+        said["made there"] = [str(torch.zeros(2, device="sim:1").device), torch.tensor([1, 2], device="sim:0").tolist()]
+        said["a view shares"] = (there[0].fill_(7.0), there.cpu()[0].tolist())[1]
+        said["two devices"] = refused(lambda: there + plain.to("sim:1"))
+        said["cpu"] = refused(lambda: there + plain)
+        said["meta"] = refused(lambda: there @ torch.empty(4, 4, device="meta"))
+        said["a number"] = refused(lambda: there + torch.tensor(1.0))
+        said["an index on the cpu"] = refused(lambda: there[torch.tensor([0])])
+        before = torch.sim.mem_get_info(1)
+        some = torch.zeros(100, device="sim:1")
+        said["memory"] = [before, torch.sim.mem_get_info(1), refused(lambda: torch.zeros(200, device="sim:1"))]
+        del some
+        said["freed"] = torch.sim.mem_get_info(1)[0]
+        torch.manual_seed(3)
+        one = torch.rand(4, device="sim:0").tolist()
+        torch.manual_seed(3)
+        said["seeded"] = one == torch.rand(4).tolist()
+        syncs = LEDGER.syncs
+        there.sum().item()
+        said["synchronised"] = LEDGER.syncs - syncs
+        model = Scenario(small_case(max_new_tokens=5)).model()
+        model.lm_head.weight = model.model.embed_tokens.weight
+        moved = copy.deepcopy(model).to("sim:0")
+        said["ties"] = moved.lm_head.weight is moved.model.embed_tokens.weight
+        call = Scenario(small_case(max_new_tokens=5)).call()
+        expected = model.generate(**call.arguments())
+        inputs = {name: tensor.to("sim:0") for name, tensor in call.inputs.items()}
+        got = moved.generate(**call.replace(inputs=inputs).arguments())
+        said["generates"] = torch.equal(expected.sequences, got.sequences.cpu())
+        said["bitwise"] = all(torch.equal(a, b.cpu()) for a, b in zip(expected.logits, got.logits))
+    with MetaReads() as watch:
+        torch.mm(torch.ones(2, 2), torch.empty(2, 2, device="meta"))
+        torch.empty(2, device="meta") + 1
+        torch.ones(2).to("meta")
+    said["meta reads"] = dict(watch.reads)
+    print(json.dumps(said))
+""")
+
+
+@pytest.fixture(scope="module")
+def said():
+    process = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{SCRIPT}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr[-3000:]
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def test_devices_are_there_only_inside(said):
+    assert said["absent outside"] == [False, 0]
+    assert said["present inside"] == [True, 2, "sim:1"]
+
+
+def test_it_computes_what_the_cpu_computes(said):
+    assert said["same values"]
+    assert said["made there"] == ["sim:1", [1, 2]]
+    assert said["a view shares"] == [7.0] * 4
+
+
+def test_a_model_generates_on_it_bitwise_the_same(said):
+    assert said["generates"]
+    assert said["bitwise"]
+    assert said["ties"]
+
+
+@pytest.mark.parametrize("other", ["two devices", "cpu", "meta"])
+def test_an_op_across_devices_is_refused(said, other):
+    assert said[other].startswith("RuntimeError: Expected all tensors to be on the same device")
+
+
+@pytest.mark.parametrize("other", ["a number", "an index on the cpu"])
+def test_numbers_and_indices_may_be_on_the_cpu(said, other):
+    assert said[other] == "not refused"
+
+
+def test_memory_has_a_limit(said):
+    before, after, refusal = said["memory"]
+    assert before == [1000, 1000]
+    assert after == [600, 1000]
+    assert "sim out of memory" in refusal
+    assert said["freed"] == 1000
+
+
+def test_transfers_and_synchronisations_are_counted(said):
+    assert said["transfers"] == 1
+    assert said["synchronised"] == 1
+
+
+def test_the_same_seed_draws_the_same(said):
+    assert said["seeded"]
+
+
+def test_only_what_reads_meta_is_counted(said):
+    assert said["meta reads"] == {"aten::mm": 1}

@@ -1,0 +1,124 @@
+"""Placement cases made real: recipes, models with ties, comparisons, and verdicts on a few placements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from toolbox import CHECKS_OF, small_case
+
+from conformance.build import Scenario
+from conformance.errors import NotBuildable
+from conformance.judge import judge
+from conformance.outcome import Crash, Outcome
+from conformance.placing import models
+from conformance.placing.comparing import compare_calls, config_changes, refused_clearly
+from conformance.placing.recipe import recipe_of, size_of
+from conformance.placing.stranding import strand
+from conformance.plans.placement import PlacementPlan
+from conformance.reference.tying import declared_pairs
+from conformance.subjects.reference import Reference
+
+
+def scenario_of(architecture="llama", **parts):
+    return Scenario(small_case(architecture, family="placement", **parts))
+
+
+def recipe(model, **plan):
+    return recipe_of(PlacementPlan(**plan), model, Path("saved"), Path("off"))
+
+
+def verdicts(subject, **plan):
+    case = small_case(family="placement", plan=PlacementPlan(**plan))
+    return judge(case, CHECKS_OF["placement"], subject).verdicts
+
+
+def test_parts_go_to_the_places_in_turn_and_ties_together():
+    model = models.make(scenario_of(), "tied embeddings")
+    named = recipe(model, map="parts", places=("cpu", "disk")).device_map
+    assert named["model.embed_tokens"] == named["lm_head"] == "cpu"
+    assert named["model.layers.0"] == "disk"
+    split = recipe(model, map="parts", places=("cpu", "disk"), split_tied=True).device_map
+    assert split["model.embed_tokens"] != split["lm_head"]
+
+
+def test_budgets_are_shares_of_the_model():
+    model = scenario_of().model()
+    memory = recipe(model, map="auto", budget=(50, 25), accelerators=1).max_memory
+    assert memory == {0: size_of(model) // 2, "cpu": size_of(model) // 4}
+
+
+@pytest.mark.parametrize("kind", ["tied embeddings", "tied blocks", "tied parts"])
+def test_a_model_with_ties_shares_its_weights(kind):
+    model = models.make(scenario_of(num_hidden_layers=2), kind)
+    pairs = declared_pairs(model)
+    assert ("lm_head.weight" in pairs) == (kind == "tied embeddings" or "lm_head.weight" in pairs)
+    assert all(model.get_parameter(one) is model.get_parameter(other) for one, other in pairs.items())
+    if kind != "tied embeddings":
+        assert "model.layers.1.mlp.up_proj.weight" in pairs
+
+
+def test_a_model_of_one_block_has_none_to_tie():
+    case = small_case(family="placement")
+    case = case.replace(model=case.model.replace(config={**case.model.config, "num_hidden_layers": 1}))
+    with pytest.raises(NotBuildable, match="no two blocks"):
+        models.make(Scenario(case), "tied blocks")
+
+
+def test_a_stranded_part_is_on_meta_and_named():
+    model = scenario_of().model()
+    lost = strand(model, 1)
+    assert lost
+    assert all(model.get_parameter(name).is_meta for name in lost)
+
+
+def test_a_refusal_is_clear_by_type_and_words():
+    assert refused_clearly(Crash("ValueError", "increase max_memory", "x.y"))
+    assert not refused_clearly(Crash("IndexError", "increase max_memory", "x.y"))
+    assert not refused_clearly(Crash("ValueError", "list index out of range", "x.y"))
+
+
+def test_what_changed_in_a_nested_config_is_told_by_path():
+    before, after = {"a": {"b": 1}, "c": 2, "_name_or_path": ""}, {"a": {"b": 3}, "c": 2, "_name_or_path": "x"}
+    assert config_changes(before, after) == {"a.b": "1 became 3"}
+
+
+def outcome(tokens, logits):
+    steps = tuple(torch.tensor([step]) for step in logits)
+    return Outcome(prompt_length=1, sequences=torch.tensor([[1, *tokens]]), logits=steps, scores=steps)
+
+
+def test_logits_are_compared_up_to_the_first_other_token():
+    one = outcome([0, 1], [[1.0, 0.0], [0.0, 1.0]])
+    assert not compare_calls(one, one, 5e-5).differences
+    other = outcome([0, 0], [[1.0, 0.0], [0.7, 0.5]])
+    assert [d.kind for d in compare_calls(other, one, 5e-5).differences] == ["values"]
+    close = outcome([1, 1], [[1.0, 1.00001], [9.0, 9.0]])
+    near = outcome([0, 1], [[1.00001, 1.0], [0.0, 1.0]])
+    assert compare_calls(close, near, 5e-5).ties
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"map": "auto", "budget": (60,)},
+        {"map": "parts", "places": ("cpu", "disk"), "model": "tied embeddings"},
+        {"loader": "dispatch_model", "map": "parts", "places": ("disk", "cpu")},
+        {"loader": "cpu_offload"},
+    ],
+)
+def test_a_right_placement_passes(plan):
+    found = verdicts(Reference(), **plan)
+    assert found["placed-matches-unplaced"].status == "pass"
+    assert found["no-op-reads-meta"].status == "pass"
+    assert {v.status for name, v in found.items()} <= {"pass", "allowed", "not-applicable", "blocked-by"}
+
+
+def test_the_reference_names_what_is_stranded():
+    assert verdicts(Reference(), stranded=0)["stranded-weight-is-named"].status == "pass"
+
+
+def test_accelerators_that_are_not_in_the_recipe_are_not_applicable():
+    found = verdicts(Reference(), places=("sim:1",), accelerators=1)
+    assert {v.status for v in found.values()} == {"not-applicable"}

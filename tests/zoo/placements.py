@@ -1,0 +1,147 @@
+"""Loaders and dispatchers that get one thing wrong. Each places as the installed ones do, then spoils it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from conformance.placing.loaders import place_installed
+from conformance.reference.tying import tied_groups
+from conformance.subjects.installed import Installed
+
+
+class Placer(Installed):
+    """Places right, says nothing of misplaced weights, and decodes as installed."""
+
+    name = "placer"
+
+    def place(self, recipe: Any) -> Any:
+        model = place_installed(recipe)
+        self.spoil(model)
+        return model
+
+    def spoil(self, model: Any) -> None:
+        """What this one gets wrong."""
+
+
+def _put(model: Any, name: str, tensor: torch.Tensor) -> None:
+    module_name, _, tensor_name = name.rpartition(".")
+    model.get_submodule(module_name)._parameters[tensor_name] = nn.Parameter(tensor, requires_grad=False)
+
+
+def _present(model: Any) -> list[str]:
+    """Parameters that are there and that no hook replaces."""
+    names = [name for name, tensor in model.named_parameters() if not tensor.is_meta]
+    owners = {name: model.get_submodule(name.rpartition(".")[0]) for name in names}
+    return [name for name in names if not getattr(getattr(owners[name], "_hf_hook", None), "offload", False)]
+
+
+class ForgetsAPart(Placer):
+    """Leaves one weight on meta, with nothing to bring it."""
+
+    name = "forgets-a-part"
+
+    def spoil(self, model: Any) -> None:
+        for name in _present(model)[:1]:
+            _put(model, name, torch.empty_like(model.get_parameter(name), device="meta"))
+
+
+class BreaksTies(Placer):
+    """Gives one member of a tied group a copy of its own."""
+
+    name = "breaks-ties"
+
+    def spoil(self, model: Any) -> None:
+        for group in tied_groups(model)[:1]:
+            tensor = model.get_parameter(group[-1])
+            if not tensor.is_meta:
+                _put(model, group[-1], tensor.detach().clone())
+
+
+class ForgetsTheMap(Placer):
+    """Tells of a map that lacks the last module."""
+
+    name = "forgets-the-map"
+
+    def spoil(self, model: Any) -> None:
+        named = getattr(model, "hf_device_map", {})
+        model.hf_device_map = {name: place for name, place in list(named.items())[:-1] if name}
+
+
+class ReadsMeta(Placer):
+    """Multiplies with a matrix on meta, whatever its module's weight is: silent garbage."""
+
+    name = "reads-meta"
+
+    def spoil(self, model: Any) -> None:
+        head = model.get_output_embeddings()
+        right = head.forward
+
+        def forward(states: torch.Tensor) -> torch.Tensor:
+            size = states.shape[-1]
+            if states.device.type == "cpu":
+                return right(torch.mm(states.flatten(0, -2), torch.empty(size, size, device="meta")).view_as(states))
+            return right(states)
+
+        head.forward = forward
+
+
+class RotaryLeftBehind(Placer):
+    """Loses the values of the rotary buffers on the way."""
+
+    name = "rotary-left-behind"
+
+    def spoil(self, model: Any) -> None:
+        for name, buffer in model.named_buffers():
+            if "inv_freq" in name and not buffer.is_meta:
+                buffer.mul_(0.5)
+
+
+class PlansByIndex(Placer):
+    """Runs out of a list where the memory is tight."""
+
+    name = "plans-by-index"
+
+    def place(self, recipe: Any) -> Any:
+        if isinstance(recipe.device_map, str):
+            return [][0]
+        return super().place(recipe)
+
+
+class SavesAnother(Placer):
+    """Saves one weight changed."""
+
+    name = "saves-another"
+
+    def spoil(self, model: Any) -> None:
+        right = model.save_pretrained
+
+        def save_pretrained(folder: Any) -> None:
+            for name in _present(model)[:1]:
+                model.get_parameter(name).data.add_(1.0)
+            right(folder)
+
+        model.save_pretrained = save_pretrained
+
+
+class EditsConfigWhilePlacing(Placer):
+    """Leaves a mark in the config."""
+
+    name = "edits-config-while-placing"
+
+    def spoil(self, model: Any) -> None:
+        model.config = copy.deepcopy(model.config)
+        model.config.bos_token_id = 3
+
+
+class AuditsVaguely(Placer):
+    """Finds that a weight is missing, and does not say which."""
+
+    name = "audits-vaguely"
+
+    def audit(self, model: Any) -> None:
+        if any(tensor.is_meta for tensor in model.parameters()):
+            raise RuntimeError("a weight is missing")
