@@ -171,3 +171,58 @@ def model_class(class_name: str) -> Any:
 def no_progress_bars() -> None:
     """Saving and loading draw none."""
     importlib.import_module("transformers.utils.logging").disable_progress_bar()
+
+
+def kwargs_at(
+    model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: torch.Tensor, start: int, count: int
+) -> dict[str, Any]:
+    """The loop's arguments for a forward over the last `count` of `input_ids`, from those of the prefill.
+
+    `start`: length of the prefill. What was fed between and taken back again leaves no trace in them.
+    """
+    import torch
+
+    encoder_decoder, length = bool(model.config.is_encoder_decoder), input_ids.shape[1]
+    kwargs = model._update_model_kwargs_for_generation(
+        outputs, dict(kwargs), is_encoder_decoder=encoder_decoder, num_new_tokens=length - start
+    )
+    if "cache_position" in kwargs:  # 5.0 counts on one token at a time
+        kwargs["cache_position"] = torch.arange(length - count, length, device=input_ids.device)
+        mask = "decoder_attention_mask" if encoder_decoder else "attention_mask"
+        if kwargs.get(mask) is not None:
+            kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, length - start - 1), value=1)
+    return kwargs
+
+
+@cache
+def crop_takes_a_count() -> bool:
+    """Whether `crop(-j)` and `crop(0)` take j and no tokens back; before 5.14 zero was the length to keep."""
+    from transformers.cache_utils import Cache
+
+    return "tokens_to_remove" in inspect.signature(Cache.crop).parameters
+
+
+def says_croppable(model: Any, a_cache: Any) -> bool | None:
+    """Whether a cache says that `crop` can put it back; before 5.17 only models did, by saying what they are not."""
+    said = getattr(a_cache, "is_croppable", None)
+    if said is not None:
+        return bool(said)
+    return False if getattr(model, "_is_stateful", False) else None
+
+
+def cache_layers(a_cache: Any) -> list[Any]:
+    """The layers of a cache; of an encoder-decoder cache those of its self-attention."""
+    own = getattr(a_cache, "self_attention_cache", a_cache)
+    return list(getattr(own, "layers", ()))
+
+
+def mask_sizes(layer: Any, count: int, length: int) -> tuple[int, ...] | None:
+    """What a layer tells the mask for a forward of `count` tokens; None where it has no mask."""
+    import torch
+
+    ask = getattr(layer, "get_mask_sizes", None)
+    if ask is None:
+        return None
+    by_position = "cache_position" in inspect.signature(ask).parameters
+    sizes = ask(torch.arange(length, length + count)) if by_position else ask(count)
+    return tuple(int(size) for size in sizes)

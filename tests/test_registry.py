@@ -39,9 +39,9 @@ def test_a_check_without_a_document_is_refused():
 
 
 def test_a_typo_lists_the_closest_valid_names():
-    with pytest.raises(BadInput, match=r"unknown check 'repeatible'; did you mean repeatable\?"):
+    with pytest.raises(BadInput, match=r"unknown check 'repeatible'; did you mean repeatable"):
         registry.get("repeatible")
-    with pytest.raises(BadInput, match="valid: cached-matches-recomputed, nothing-of"):
+    with pytest.raises(BadInput, match=r"valid: .*, cached-matches-recomputed, "):
         registry.get("zzz")
 
 
@@ -70,13 +70,26 @@ def test_lower_rungs_come_lowest_first():
     assert registry.below("cached-matches-recomputed") == ()
 
 
-def test_a_rung_belongs_to_the_family_that_stands_on_it():
+def test_a_rung_is_of_the_same_family_or_of_the_lowest():
     """Otherwise it would be asked about a case that has another plan."""
     for name, its in registry.checks().items():
-        assert {registry.get(lower).family for lower in registry.below(name)} <= {its.family}
+        assert {registry.get(lower).family for lower in registry.below(name)} <= {its.family, "cached"}
 
 
-KNOWN_EVENTS = {*events.SETTINGS, *events.STOPS, *events.WINDOWS, "group: several tokens", "group: crosses the window"}
+ROLLBACK_EVENTS = {
+    *(f"op: {name}" for name in ("crop", "reset", "reorder", "select", "repeat")),
+    *(f"crop: {name}" for name in ("of nothing", "inside a forward", "at a boundary", "crosses the window")),
+    *(f"cache: {name}" for name in ("static", "early", "quantized", "plain")),
+    "beams: several",
+}
+KNOWN_EVENTS = {
+    *ROLLBACK_EVENTS,
+    *events.SETTINGS,
+    *events.STOPS,
+    *events.WINDOWS,
+    "group: several tokens",
+    "group: crosses the window",
+}
 
 
 def test_floors_are_shares_of_events_that_exist():

@@ -31,7 +31,14 @@ NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
 DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
-OWN_IMPORTS = ("import hashlib", "import sys", "import signal", "import traceback", "import numpy as np", "import torch")
+OWN_IMPORTS = (
+    "import hashlib",
+    "import sys",
+    "import signal",
+    "import traceback",
+    "import numpy as np",
+    "import torch",
+)
 
 
 def render_script(finding: Finding, versions: dict[str, str] | None = None) -> str:

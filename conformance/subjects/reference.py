@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from conformance.call import Call
+from conformance.reference import rollback
 
 
 class Reference:
@@ -16,3 +17,7 @@ class Reference:
     def generate(self, model: Any, call: Call) -> Any:
         """The same call as the installed subject's, with our loop in place of the installed one."""
         return importlib.import_module(f"conformance.reference.{call.mechanism}").generate(model, call)
+
+    def cache(self, model: Any, call: Call) -> Any:
+        """The cache that this call would use, as one that remembers what it was fed; None where there is none."""
+        return rollback.cache_for(model, call.arguments())

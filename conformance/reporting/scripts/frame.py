@@ -19,6 +19,12 @@ TOKENS: list[int]  # fed after the prompt
 GROUPS: list[int]  # how many of them in each forward
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change
 
+CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
+PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
+LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
+BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
+DRAFT: int  # tokens that an assistant drafts
+
 
 def make_model() -> Any:
     """A new model with the weights of the report."""

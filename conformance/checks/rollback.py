@@ -1,0 +1,200 @@
+"""`crop` puts a cache back or says beforehand that it cannot, and what moves a cache's state moves all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.architectures.cache_kinds import cache_kinds
+from conformance.compare import crash_difference
+from conformance.programs.beams import beams_against_rescoring
+from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
+from conformance.programs.interpreter import Step, Unusable
+from conformance.programs.prepared import plan_of, steps_of
+from conformance.programs.windows import grows_in_an_assisted_run
+from conformance.registry import Rule, applies, check, family
+from conformance.runs import Runs
+from conformance.statefulness import keeps_state
+from conformance.verdicts import Comparison, Difference
+
+ROLLBACK = family(
+    "rollback",
+    floors={
+        "op: crop": 0.2,
+        "crop: of nothing": 0.05,
+        "crop: inside a forward": 0.05,
+        "crop: at a boundary": 0.05,
+        "op: reset": 0.05,
+        "op: reorder": 0.05,
+        "op: select": 0.03,
+        "op: repeat": 0.03,
+        "cache: static": 0.05,
+    },
+    reachable=("crop: crosses the window", "cache: early", "cache: quantized", "cache: plain", "beams: several"),
+)
+GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
+    ("an offloaded cache needs CUDA", lambda runs: plan_of(runs).cache != "offloaded"),
+    (
+        "generate does not choose the cache of this type",
+        lambda runs: _chooses(runs) or plan_of(runs).cache == "default",
+    ),
+    ("the layers are not all of full attention", lambda runs: plan_of(runs).cache != "quantized" or _all_full(runs)),
+    ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
+    ("the type keeps state on its modules", lambda runs: not keeps_state(runs.case.model.architecture)),
+)
+BELOW = ("cached-matches-recomputed", "padded-row-matches-alone")
+SAID_BEFOREHAND = "the cache says that it is not croppable, and recording or cropping it is lossy"
+
+
+def of_steps(runs: Runs, tell: Callable[[Step], Comparison | None], wanted: Callable[[Step], bool]) -> Comparison:
+    """What `tell` says of all wanted steps; not applicable where the program has none."""
+    try:
+        steps = [step for step in steps_of(runs) if wanted(step)]
+    except Unusable as error:
+        return Comparison(not_applicable=f"the same tokens raise on this cache without any operation: {error}"[:200])
+    if not steps:
+        return Comparison(not_applicable="the program has no such operation, or the cache no such method")
+    result = Comparison()
+    for step in steps:
+        result += tell(step) or Comparison()
+    return result
+
+
+def _chooses(runs: Runs) -> bool:
+    return runs.has_default_cache
+
+
+def _all_full(runs: Runs) -> bool:
+    return cache_kinds(runs.scenario.config) == ("full",)
+
+
+def usable(rule: Rule) -> Rule:
+    """The guards of every check that runs the program: where a cache of the plan's class cannot be had."""
+    for reason, when in GUARDS:
+        rule = applies(reason, when)(rule)
+    return rule
+
+
+def together(*parts: Comparison) -> Comparison:
+    """All parts; not applicable only where none of them is."""
+    if any(not part.not_applicable for part in parts):
+        parts = tuple(part if part.differences else replace(part, not_applicable="") for part in parts)
+    result = Comparison()
+    for part in parts:
+        result += part
+    return result
+
+
+def is_op(*names: str) -> Callable[[Step], bool]:
+    """Whether a step is one of these operations."""
+    return lambda step: step.op.op in names
+
+
+def silently_wrong(step: Step) -> Comparison:
+    """Crashes and differences of a step; lossy ones are allowed where the cache said beforehand that it cannot."""
+    found = step.crash if step.crash.differences else step.wrong
+    recorded = step.op.op in ("prefill", "feed") and step.recording
+    if found.differences and step.declared is False and (recorded or (step.op.op == "crop" and step.filled)):
+        return Comparison(allowed=[SAID_BEFOREHAND])
+    return found
+
+
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
+@usable
+def crop_round_trip(runs: Runs) -> Comparison:
+    """A crop that does not refuse leaves a cache that saw only the tokens that are left.
+
+    Lengths, mask sizes, the logits of the next token and the visible contents are compared with those of a cache
+    of the same class that saw only these tokens, filled without recording or cropping. That recording is on is
+    not to be seen in any forward before the crop either.
+    """
+    wanted = ("prefill", "feed", "record")
+    return of_steps(runs, silently_wrong, lambda s: s.op.op in wanted or (s.op.op == "crop" and s.op.count > 0))
+
+
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
+@usable
+def crop_zero_is_invisible(runs: Runs) -> Comparison:
+    """`crop(0)` may give up what was recorded beyond need, and changes nothing that a forward can see."""
+    return of_steps(runs, silently_wrong, lambda s: s.op.op == "crop" and s.op.count == 0)
+
+
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
+@usable
+def is_croppable_is_true(runs: Runs) -> Comparison:
+    """`is_croppable` is true exactly when crops work, whatever was generated before.
+
+    Where a filled, recording cache says that it is croppable, a crop of no more than was recorded may not be
+    refused. Where it says that it is not, some crop has to be lossy or refused: if every one that is tried near the
+    present length and beyond every window puts the cache back, it could have been cropped. And the same call
+    gives the same answer on a model that has made longer calls before.
+    """
+    before = croppable_whatever_ran_before(runs)
+    if before.differences:
+        return before
+    refused = of_steps(runs, _refused_in_spite_of_it, lambda s: s.op.op == "crop" and s.covered)
+    return together(before, refused, croppable_after_all(runs))
+
+
+def _refused_in_spite_of_it(step: Step) -> Comparison | None:
+    if step.refusal is None or step.declared is not True:
+        return None
+    return crash_difference(step.refusal, "`is_croppable` is true")
+
+
+@check(ROLLBACK, script="rollback", bitwise=True)
+@usable
+def refused_crop_changes_nothing(runs: Runs) -> Comparison:
+    """A crop, or another operation, that is refused leaves the cache bitwise as it was: in every layer."""
+    return of_steps(runs, lambda step: step.changed, lambda s: s.refusal is not None)
+
+
+@check(ROLLBACK, script="rollback", bitwise=True)
+@usable
+def length_never_negative(runs: Runs) -> Comparison:
+    """After a crop of more than there is no layer tells a length below zero."""
+    return of_steps(runs, _negative, is_op("crop"))
+
+
+def _negative(step: Step) -> Comparison | None:
+    if all(length is None or length >= 0 for length in step.lengths):
+        return None
+    return Comparison.of(Difference("length", "length", "0 or more in every layer", str(step.lengths), str(step.op)))
+
+
+@check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
+@usable
+def window_returns_to_its_size(runs: Runs) -> Comparison:
+    """A crop gives up what was recorded beyond need, and an assisted run returns a cache that has not grown."""
+    cropped = of_steps(runs, _grown, lambda s: s.op.op == "crop" and s.refusal is None and s.declared is not False)
+    return together(cropped, grows_in_an_assisted_run(runs))
+
+
+def _grown(step: Step) -> Comparison | None:
+    if not step.grown or step.broken:
+        return None
+    return Comparison.of(Difference("length", "stored states", "what the next forward needs", step.grown))
+
+
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
+@usable
+def reset_is_fresh(runs: Runs) -> Comparison:
+    """After `reset` a cache is empty, and takes another prompt as a new one does."""
+    return of_steps(runs, silently_wrong, is_op("reset"))
+
+
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
+@usable
+def batch_operations_move_every_state(runs: Runs) -> Comparison:
+    """Selecting and repeating rows of a batch moves every state of every layer: the rows go on as they were."""
+    return of_steps(runs, silently_wrong, is_op("select", "repeat"))
+
+
+@check(ROLLBACK, stands_on=BELOW, script="rollback")
+@usable
+def beams_reorder_every_state(runs: Runs) -> Comparison:
+    """Reordering rows moves every state of every layer, and a beam's score is the sum of what its tokens score.
+
+    Each sequence that beam search returns is scored again by recomputing everything without a cache.
+    """
+    return together(of_steps(runs, silently_wrong, is_op("reorder")), beams_against_rescoring(runs))

@@ -1,0 +1,126 @@
+"""What a cache shows of itself: lengths, mask sizes, and the contents that the next forward can see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.snapshots import Flat, flatten
+
+ASKED_FOR = (1, 3)  # tokens of the forwards whose masks are asked for
+
+
+def lengths(cache: Any) -> list[int | None]:
+    """The length that each layer tells; None where a layer has none. One entry for a cache without layers."""
+    layers = upstream.cache_layers(cache)
+    tell = [getattr(layer, "get_seq_length", None) for layer in layers] or [getattr(cache, "get_seq_length", None)]
+    return [None if ask is None else _number(ask) for ask in tell]
+
+
+def _number(ask: Any) -> int | None:
+    try:
+        return int(ask())
+    except (AttributeError, TypeError, ValueError, NotImplementedError):  # kinds that have no length to tell
+        return None
+
+
+def masks(cache: Any) -> list[tuple[int, ...] | None]:
+    """The mask sizes that each layer tells for one token and for several, in this order."""
+    told = []
+    for layer in upstream.cache_layers(cache):
+        length = _number(layer.get_seq_length) if hasattr(layer, "get_seq_length") else None
+        told += [upstream.mask_sizes(layer, count, length or 0) for count in ASKED_FOR]
+    return told
+
+
+def everything(cache: Any) -> Flat:
+    """A flat copy of a whole cache, for a bitwise comparison."""
+    leaves = dict(flatten(cache))
+    return {path: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for path, leaf in leaves.items()}
+
+
+def visible(cache: Any) -> dict[str, tuple[torch.Tensor, bool]]:
+    """Path → (states, whether the newest are at the end) of every tensor that the next forward can see.
+
+    A static layer's rows beyond its length are left out: they are what was there before.
+    """
+    found: dict[str, tuple[torch.Tensor, bool]] = {}
+    for number, layer in enumerate(upstream.cache_layers(cache)):
+        for path, tensor in _states(vars(layer)):
+            found[f"layers.{number}{path}"] = _trimmed(layer, path, tensor)
+    if not found and cache is not None:
+        found = {path: (tensor, True) for path, tensor in _states(cache)}
+    return found
+
+
+def _states(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, leaf in flatten(value):
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.ndim > 1:
+            yield path, leaf
+
+
+def _trimmed(layer: Any, path: str, tensor: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    room = getattr(layer, "max_cache_len", None)
+    axis = next((a for a in (-2, -1, 1) if tensor.ndim > 1 and tensor.shape[a] == room), None)
+    if room is None or axis is None or "conv" in path or "recurrent" in path:
+        return tensor, True
+    length = _number(layer.get_seq_length) or 0
+    return tensor.narrow(axis, 0, max(min(length, room), 0)), False
+
+
+def stored(cache: Any) -> dict[str, int]:
+    """Path → the number of states that every tensor holds for a row."""
+    return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in visible(cache).items()}
+
+
+def differing(got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]) -> str:
+    """The first visible states that are not there, too few, or of another shape; "" where there are none.
+
+    More than expected is allowed along one axis: what is not needed any more may still be there.
+    """
+    for path, (wanted, _) in expected.items():
+        if path not in got:
+            if wanted.numel():
+                return f"{path} is missing"
+            continue
+        mine, _ = got[path]
+        if wanted.numel() == 0:
+            continue
+        other = [
+            axis for axis in range(wanted.ndim) if mine.ndim == wanted.ndim and mine.shape[axis] != wanted.shape[axis]
+        ]
+        if mine.ndim != wanted.ndim or len(other) > 1 or any(mine.shape[a] < wanted.shape[a] for a in other):
+            return f"{path} has shape {list(mine.shape)} where {list(wanted.shape)} is needed"
+    return ""
+
+
+def apart(
+    got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]
+) -> tuple[float, str]:
+    """How far the visible states are from the expected ones, relative to the largest of their tensor, and where."""
+    worst, place = 0.0, ""
+    for path, (wanted, at_end) in expected.items():
+        if path not in got or wanted.numel() == 0:
+            continue
+        mine = got[path][0]
+        for axis in range(wanted.ndim):
+            surplus = mine.shape[axis] - wanted.shape[axis]
+            if surplus > 0:
+                mine = mine.narrow(axis, surplus if at_end else 0, wanted.shape[axis])
+        if mine.shape != wanted.shape:
+            continue
+        size = _gap(mine.double(), wanted.double())
+        if size > worst:
+            worst, place = size, path
+    return worst, place
+
+
+def _gap(mine: torch.Tensor, wanted: torch.Tensor) -> float:
+    finite = wanted.isfinite()
+    if not torch.equal(mine.isfinite(), finite):
+        return float("inf")
+    scale = float(wanted[finite].abs().max()) if finite.any() else 1.0
+    return float((mine - wanted)[finite].abs().max()) / (scale or 1.0) if finite.any() else 0.0

@@ -1,0 +1,354 @@
+"""Run a program on one cache and compare it, after every operation, with a cache that saw only what is left.
+
+What is true is the plain list of tokens that each row has seen. The cache to compare with is filled with just
+those, without recording, cropping or moving anything, by forwards of the same sizes as far as they are kept.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
+from conformance.outcome import Crash
+from conformance.plans.rollback import Op, cut, fed, picked, repeats
+from conformance.programs import contents
+from conformance.programs.machine import Machine, Prepared
+from conformance.runs import Runs
+from conformance.verdicts import Comparison, Difference
+
+Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
+PROBE = 1  # the token that is fed to look ahead
+LOWER = "the cache says something else without any of this: see the checks of the cached family"
+CONTENTS_BOUND = 1e-3  # relative to the largest of a tensor: rounding is far below, another token's states far above
+REFUSALS = ("ValueError", "RuntimeError", "NotImplementedError", "TypeError")
+
+
+class Unusable(RuntimeError):
+    """The same tokens raise without any operation on the cache."""
+
+
+@dataclass
+class Step:
+    """What one operation did.
+
+    declared: what `is_croppable` said before it; filled, recording: whether the cache held
+    tokens before it, and kept what it need not; covered: a crop of
+    no more than was recorded, on a filled cache; beyond: a crop of more than was fed, after which nothing is known;
+    refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
+    from one that saw only what is left; grown: states that are stored and not needed.
+    """
+
+    op: Op
+    declared: bool | None = None
+    filled: bool = True
+    recording: bool = False
+    covered: bool = False
+    beyond: bool = False
+    crash: Comparison = field(default_factory=Comparison)
+    refusal: Crash | None = None
+    changed: Comparison = field(default_factory=Comparison)
+    wrong: Comparison = field(default_factory=Comparison)
+    lengths: list[int | None] = field(default_factory=list)
+    grown: str = ""
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing after it can be judged."""
+        found = (self.crash, self.changed, self.wrong)
+        return self.beyond or any(part.differences or part.not_applicable for part in found)
+
+
+@dataclass
+class Interpreter:
+    """Runs a program; `steps` holds what was done. Raises Unusable when the prompt alone cannot be run."""
+
+    runs: Runs
+    model: Any
+    prepared: Prepared
+    steps: list[Step] = field(default_factory=list)
+    recording: bool = False
+    recorded: int = 0
+    groups: Groups = ()
+    filled: bool = False
+
+    def __post_init__(self) -> None:
+        self.machine = Machine.empty(self.model, self.prepared, range(self.prepared.input_ids.shape[0]))
+        self._truths: dict[Any, tuple[Machine, torch.Tensor]] = {}
+
+    def run(self, program: Iterable[Op]) -> list[Step]:
+        """Do every operation, until one leaves a cache that is not to be relied on."""
+        for op in program:
+            act: Callable[[Op], Step | None] = getattr(self, f"_{op.op}")
+            step = act(op)
+            if step is not None:
+                self.steps.append(step)
+                if step.broken:
+                    break
+        return self.steps
+
+    # What is true.
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Which row of the prompt each row of the batch is."""
+        return tuple(self.machine.sources)
+
+    def truth(self, groups: Groups | None = None, sources: Sequence[int] | None = None) -> tuple[Machine, torch.Tensor]:
+        """A cache that saw the prompt and these groups and nothing else, and the logits of its last forward."""
+        groups = self.groups if groups is None else groups
+        sources = self.sources if sources is None else tuple(sources)
+        key = (sources, groups)
+        if key not in self._truths:
+            self._truths[key] = self._new_truth(groups, sources)
+        return self._truths[key]
+
+    def _new_truth(self, groups: Groups, sources: tuple[int, ...]) -> tuple[Machine, torch.Tensor]:
+        try:
+            if not groups:
+                machine = Machine.empty(self.model, self.prepared, sources)
+                return machine, machine.prefill()
+            machine = self.truth(groups[:-1], sources)[0].copy()
+            return machine, machine.feed(torch.tensor(groups[-1]))
+        except Exception as error:
+            raise Unusable(str(Crash.of(error))) from error
+
+    # Operations.
+
+    def _prefill(self, op: Op) -> Step | None:
+        if self.filled:
+            return None
+        return self._forward(op, self.machine.prefill, ())
+
+    def _feed(self, op: Op) -> Step | None:
+        if not self.filled or not op.tokens:
+            return None
+        rows = _frozen(fed(op.tokens, len(self.sources), self.runs.scenario.vocabulary))
+        return self._forward(op, lambda: self.machine.feed(torch.tensor(rows)), (rows,))
+
+    def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
+        step, groups = Step(op, recording=self.recording), (*self.groups, *group)
+        expected = self.truth(groups)[1]
+        try:
+            logits = forward()
+        except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
+            step.crash = crash_difference(Crash.of(error), "the same tokens work on a cache that only saw them")
+            return step
+        self.groups, self.filled = groups, True
+        self.recorded += (len(group[0][0]) if group else self._prompt) if self.recording else 0
+        step.wrong = self._compare_logits(logits, expected, groups)
+        step.declared = upstream.says_croppable(self.model, self.machine.cache)
+        if step.wrong.differences and not self._trusted(groups):
+            step.wrong = Comparison(not_applicable=LOWER)
+        elif not step.wrong.differences and self.recording:
+            self._look(step, groups)  # what only recording spoils is blamed on nothing else
+        elif not step.wrong.differences:
+            step.wrong += self._compare_lengths()
+        return step
+
+    @property
+    def _prompt(self) -> int:
+        return int(self.prepared.input_ids.shape[1])
+
+    def _record(self, op: Op) -> Step | None:
+        activate = getattr(self.machine.cache, "activate_past_recording", None)
+        if activate is None:
+            return None
+        self.recorded = self.recorded if self.recording else 0
+        return self._act(op, activate, look=False, then=self._note_recording)
+
+    def _note_recording(self) -> None:
+        self.recording = True
+
+    def _crop(self, op: Op) -> Step | None:
+        cache = self.machine.cache
+        crop = getattr(cache, "crop", None)
+        if crop is None or (op.count == 0 and not upstream.crop_takes_a_count()):
+            return None
+        declared = upstream.says_croppable(self.model, cache)
+        fed = sum(len(group[0]) for group in self.groups)
+        covered = self.filled and self.recording and op.count <= min(self.recorded, fed)
+        before = self.groups
+        step = self._act(op, lambda: crop(-op.count), look=False)
+        step.declared, step.filled, step.covered = declared, self.filled, covered
+        if step.crash.differences or step.refusal:
+            return step
+        self.recorded = 0
+        step.lengths = contents.lengths(self.machine.cache)
+        if not self.filled or op.count > fed:  # of an empty cache, into the prompt, or of more than there is
+            step.beyond = self.filled or any(step.lengths)
+            if not step.beyond:
+                self._look(step, before)
+            return step
+        self.groups = tuple(_frozen(group) for group in cut([[list(row) for row in g] for g in self.groups], op.count))
+        self.machine.take_back(op.count)
+        self._look(step, before)
+        step.grown = self._growth()
+        return step
+
+    def _reorder(self, op: Op) -> Step | None:
+        return self._move(op, "reorder_cache", picked(op, len(self.sources)))
+
+    def _select(self, op: Op) -> Step | None:
+        return self._move(op, "batch_select_indices", picked(op, len(self.sources)))
+
+    def _repeat(self, op: Op) -> Step | None:
+        if not repeats(op, len(self.sources)):
+            return None
+        rows = [row for row in range(len(self.sources)) for _ in range(op.count)]
+        return self._move(op, "batch_repeat_interleave", rows, op.count)
+
+    def _move(self, op: Op, method: str, rows: list[int], argument: Any = None) -> Step | None:
+        cache = self.machine.cache
+        if not self.filled or not rows or not hasattr(cache, method):
+            return None
+        given = torch.tensor(rows) if argument is None else argument
+
+        def then() -> None:
+            self.machine.pick(rows)
+            self.groups = tuple(tuple(group[row] for row in rows) for group in self.groups)
+
+        return self._act(op, lambda: getattr(cache, method)(given), look=True, then=then)
+
+    def _reset(self, op: Op) -> Step | None:
+        cache = self.machine.cache
+        if not self.filled or not hasattr(cache, "reset"):
+            return None
+
+        def then() -> None:
+            self.groups, self.filled, self.recorded = (), False, 0
+            self.machine.forget()
+            order = list(self.machine.sources)
+            self.machine.sources = order[1:] + order[:1]  # other rows than before, so that nothing old fits
+
+        return self._act(op, cache.reset, look=True, then=then)
+
+    def _act(self, op: Op, act: Callable[[], Any], *, look: bool, then: Callable[[], None] = lambda: None) -> Step:
+        step, before = Step(op), contents.everything(self.machine.cache)
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
+            crash = Crash.of(error)
+            if refuses(error):
+                step.refusal = crash
+                step.changed = compare_exactly(contents.everything(self.machine.cache), before, unnumbered)
+            else:
+                step.crash = crash_difference(crash, f"`{op.op}` is there to be called")
+            return step
+        then()
+        if look:
+            self._look(step, self.groups)
+        return step
+
+    # Comparing.
+
+    def _look(self, step: Step, before: Groups) -> None:
+        """Compare lengths, masks, visible contents and the logits of one more token with the truth."""
+        result = self._compare_lengths() if self.filled else self._compare_emptiness()
+        if not result.differences:
+            result += self._compare_next()
+        if not result.differences and self.filled:
+            result += self._compare_contents()
+        if result.differences and not result.not_applicable and not self._trusted(before):
+            result = Comparison(not_applicable=LOWER)
+        step.wrong = result
+
+    def _compare_lengths(self) -> Comparison:
+        truth = self.truth()[0]
+        for name, tell in (("length", contents.lengths), ("mask sizes", contents.masks)):
+            expected, got = tell(truth.cache), tell(self.machine.cache)
+            if expected != got:
+                return Comparison.of(Difference("length", name, str(expected), str(got)))
+        return Comparison()
+
+    def _compare_emptiness(self) -> Comparison:
+        told = contents.lengths(self.machine.cache)
+        if any(told):
+            return Comparison.of(Difference("length", "length", "0 in every layer", str(told)))
+        return Comparison()
+
+    def _compare_contents(self) -> Comparison:
+        got, expected = contents.visible(self.machine.cache), contents.visible(self.truth()[0].cache)
+        missing = contents.differing(got, expected)
+        if missing:
+            return Comparison.of(Difference("shape", "contents", "what the next forward needs", missing))
+        gap, place = contents.apart(got, expected)
+        if gap > CONTENTS_BOUND:
+            return Comparison.of(
+                Difference("values", "contents", f"{unnumbered(place)} as after only these tokens", f"off by {gap:.1e}")
+            )
+        return Comparison()
+
+    def _compare_next(self) -> Comparison:
+        ahead = self.machine.copy()
+        probe: Groups = ((((PROBE,),) * len(self.sources)),) if self.filled else ()
+        groups = (*self.groups, *probe)
+        expected = self.truth(groups)[1]
+        try:
+            logits = ahead.feed(torch.tensor(probe[0])) if self.filled else ahead.prefill()
+        except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
+            return crash_difference(Crash.of(error), "the next token works on a cache that saw only these")
+        return self._compare_logits(logits, expected, groups)
+
+    def _compare_logits(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups) -> Comparison:
+        """Both of shape (rows, n, vocabulary): those of the last n positions after these groups."""
+        result = Comparison()
+        for row, source in enumerate(self.sources):
+            history = [token for group in groups for token in group[row]]
+            first = len(history) + 1 - got.shape[1]
+
+            def noise(step: int, source: int = source, history: list[int] = history, first: int = first) -> float:
+                return self.runs.noise(source, [*history, 0])(first + step)
+
+            where = f"row {row} " if len(self.sources) > 1 else ""
+            result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
+        return result
+
+    def _trusted(self, before: Groups) -> bool:
+        """Whether plain caches say what recomputing everything says, on these tokens and on those before a crop."""
+        histories = {(self.sources, self.groups), (self.sources, before)}
+        return all(self._as_recomputed(groups, sources) for sources, groups in histories)
+
+    def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
+        probe: Groups = ((((PROBE,),) * len(sources)),)
+        groups = (*groups, *probe)
+        said = self.truth(groups, sources)[1]
+        for row, source in enumerate(sources):
+            history = [token for group in groups for token in group[row]]
+            expected = self.runs.oracle.logits(source, [*history, 0])[-1]
+            noise = self.runs.noise(source, [*history, 0])
+            steps = len(history)
+            found = compare_steps(
+                "logits", [said[row, -1]], [expected], lambda _, n=noise, s=steps: n(s), "", self.runs.bound
+            )
+            if found.differences or found.ties:
+                return False
+        return True
+
+    def _growth(self) -> str:
+        """States that are stored beyond what a cache needs that never recorded."""
+        needed = contents.stored(self.truth()[0].cache)
+        for path, count in contents.stored(self.machine.cache).items():
+            if path in needed and count > needed[path]:
+                return f"{unnumbered(path)}: {count} numbers a row where {needed[path]} are needed"
+        return ""
+
+
+def _frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(row) for row in rows)
+
+
+def refuses(error: BaseException) -> bool:
+    """Whether an exception is a refusal: raised by name in the code that was called, not by a line that broke."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or type(error).__name__ not in REFUSALS:
+        return False
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return line.strip().startswith("raise")

@@ -1,0 +1,144 @@
+"""A model and a cache that are fed as `generate` feeds them, outside of its loop.
+
+`generate` prepares the cache, masks and positions once (`prepare`); a machine then runs forwards over any rows of
+that prompt, each row at its own place of the batch, with the model's own preparation of inputs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.reference.decode import OtherTokensFed, fed_tokens
+
+PER_POSITION = ("cache_position",)  # one-dimensional: has no batch
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `generate` hands to its loop: the ids, shape (rows, prompt), and its keyword arguments.
+
+    cache: an empty cache, or None where the model makes its own in its first forward.
+    """
+
+    input_ids: torch.Tensor
+    generation_config: Any
+    kwargs: Mapping[str, Any]
+    cache: Any
+    cache_name: str | None
+
+
+def prepare(model: Any, arguments: Mapping[str, Any]) -> Prepared:
+    """What `model.generate(**arguments)` prepares; no forward of the decoder is run."""
+    caught: list[Prepared] = []
+
+    def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
+        for name in ("logits_processor", "stopping_criteria"):
+            kwargs.pop(name, None)
+        name = upstream.cache_name(kwargs)
+        cache = kwargs.pop(name) if name else None
+        caught.append(Prepared(input_ids, generation_config, kwargs, cache, name))
+        return input_ids
+
+    model.generate(**arguments, custom_generate=catch)
+    return caught[0]
+
+
+@dataclass
+class Machine:
+    """One cache in use. `sources`: which row of the prompt each row of the batch is."""
+
+    model: Any
+    prepared: Prepared
+    cache: Any
+    sources: list[int]
+    ids: torch.Tensor | None = None
+    outputs: Any = None
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int]) -> Machine:
+        """A machine with an empty cache of its own."""
+        return cls(model, prepared, copy.deepcopy(prepared.cache), list(sources))
+
+    def copy(self) -> Machine:
+        """The same, with a cache of its own, so that a look ahead changes nothing."""
+        return Machine(
+            self.model,
+            self.prepared,
+            copy.deepcopy(self.cache),
+            list(self.sources),
+            self.ids,
+            self.outputs,
+            dict(self.kwargs),
+        )
+
+    def prefill(self) -> torch.Tensor:
+        """Feed the prompt. Logits of its last position, shape (rows, 1, vocabulary)."""
+        self.kwargs = self._of_rows(self.prepared.kwargs)
+        self.ids = self.prepared.input_ids[self.sources]
+        arguments = dict(self.kwargs)
+        if self.cache is not None:
+            arguments[self.prepared.cache_name or upstream.cache_argument(self.model)] = self.cache
+        self.outputs = upstream.prefill(self.model, self.ids, self.prepared.generation_config, arguments)
+        for name in PER_POSITION:  # made in the prefill by releases that have them
+            if name in arguments:
+                self.kwargs[name] = arguments[name]
+        return self._taken(self.outputs.logits[:, -1:])
+
+    def feed(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Feed `tokens`, shape (rows, n), in one forward. Logits of shape (rows, n, vocabulary)."""
+        assert self.ids is not None
+        self.ids = torch.cat([self.ids, tokens], dim=1)
+        count, start = tokens.shape[1], self.prepared.input_ids.shape[1]
+        kwargs = upstream.kwargs_at(self.model, self.outputs, self.kwargs, self.ids, start, count)
+        kwargs[upstream.cache_name(kwargs) or upstream.cache_argument(self.model)] = self.cache
+        inputs = upstream.next_inputs(self.model, self.ids, kwargs, count)
+        upstream.ask_for_logits(inputs, count)
+        if fed_tokens(inputs) != count:
+            raise OtherTokensFed(f"asked for {count} tokens, its preparation feeds {fed_tokens(inputs)}")
+        self.outputs = self.model(**inputs, return_dict=True)
+        return self._taken(self.outputs.logits[:, -count:])
+
+    def _taken(self, logits: torch.Tensor) -> torch.Tensor:
+        made = upstream.cache_of(self.outputs)
+        self.cache = self.cache if made is None else made
+        return logits if logits.dtype == torch.float64 else logits.float()
+
+    def take_back(self, count: int) -> None:
+        """Forget the last `count` tokens; the cache is cropped by whoever calls this."""
+        assert self.ids is not None
+        self.ids = self.ids[:, : self.ids.shape[1] - count]
+
+    def pick(self, rows: Sequence[int]) -> None:
+        """The batch becomes these of its rows; the cache is moved by whoever calls this."""
+        self.sources = [self.sources[row] for row in rows]
+        self.kwargs = {**self._of_rows(self.prepared.kwargs), **self._positions()}
+        self.ids = None if self.ids is None else self.ids[list(rows)]
+
+    def forget(self) -> None:
+        """As before the prefill; the cache is reset by whoever calls this."""
+        self.ids, self.outputs, self.kwargs = None, None, {}
+
+    def _positions(self) -> dict[str, Any]:
+        return {name: self.kwargs[name] for name in PER_POSITION if name in self.kwargs}
+
+    def _of_rows(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        batch = self.prepared.input_ids.shape[0]
+        return {name: _picked(value, self.sources, batch) for name, value in values.items()}
+
+
+def _picked(value: Any, rows: Sequence[int], batch: int) -> Any:
+    """The rows of a tensor whose first dimension is the batch, and of every such tensor of a model's output."""
+    if isinstance(value, torch.Tensor):
+        return value[list(rows)] if value.ndim > 1 and value.shape[0] == batch else value
+    if isinstance(value, tuple):
+        return tuple(_picked(item, rows, batch) for item in value)
+    if isinstance(value, Mapping):
+        return type(value)(**{name: _picked(item, rows, batch) for name, item in value.items()})
+    return value

@@ -1,0 +1,130 @@
+"""The runs of a case of the `rollback` family: its cache prepared as `generate` prepares it, and its program run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.call import Call
+from conformance.clock import MODEL_CODE
+from conformance.limits import time_limit
+from conformance.outcome import Crash
+from conformance.plans.rollback import Op, RollbackPlan
+from conformance.programs import caches
+from conformance.programs.interpreter import Interpreter, Step, Unusable, refuses
+from conformance.programs.machine import Machine, Prepared, prepare
+from conformance.runs import Runs
+from conformance.subjects.installed import Installed
+
+AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
+# The modules of the library in which `generate` itself refuses what it is asked for.
+REFUSING = ("utils.", "candidate_generator.", "configuration_utils.")
+STATIC = ("static", "early")
+
+
+def plan_of(runs: Runs) -> RollbackPlan:
+    """The case's plan; another family's case has the plainest."""
+    plan = runs.case.plan
+    return plan if isinstance(plan, RollbackPlan) else RollbackPlan()
+
+
+def settings_of(runs: Runs) -> dict[str, Any]:
+    """The changes to the generation config that ask for the plan's class of cache, and end at the limit only."""
+    chosen: dict[str, Any] = {"eos_token_id": None, "do_sample": False, "repetition_penalty": 1.0}
+    if plan_of(runs).cache in STATIC:
+        chosen |= upstream.static_cache_settings()
+    return chosen
+
+
+def with_cache(runs: Runs, model: Any, call: Call) -> Call:
+    """The call with the cache that the caller passes: of the plan's class, or the subject's own if it has one.
+
+    A subject's own caches are what its method `cache(model, call)` gives for a call; None leaves it to `generate`.
+    """
+    choice, own = plan_of(runs).cache, getattr(runs.subject, "cache", None)
+    if choice in ("quantized", "plain"):
+        given = getattr(caches, choice)(runs.scenario.config)
+    else:
+        given = own(model, call) if own else None
+    if given is None:
+        return call
+    call.generation_config.cache_implementation = None  # `generate` takes a cache or the name of one
+    return call.replace(extras={**call.extras, upstream.cache_argument(model): given})
+
+
+@dataclass(frozen=True)
+class Raised:
+    """What a call of `generate` raised, and whether that was a refusal: raised by name, and by `generate` itself."""
+
+    crash: Crash
+    refusal: bool
+
+
+def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any], extras: Mapping[str, Any]) -> Any:
+    """What `generate` returns for these rows with the plan's class of cache, on a new model; or what it raised.
+
+    Beams and assistants are the library's own whatever is tested: the subject's part is the cache.
+    """
+    model = runs.scenario.model()
+    try:
+        with torch.no_grad(), MODEL_CODE.running(), time_limit():
+            call = with_cache(runs, model, runs.call(rows, **{**settings_of(runs), **config}))
+            return Installed().generate(model, call.replace(extras={**call.extras, **extras}))
+    except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
+        crash = Crash.of(error)
+        return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
+
+
+def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
+    """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
+    plan = plan_of(runs)
+    call = runs.call(max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
+    return prepare(model, with_cache(runs, model, call).arguments())
+
+
+def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> Interpreter:
+    """An interpreter of programs on a new empty cache, `more` tokens longer than the case's. Raises Unusable."""
+    model = runs.shareable_model()
+    with torch.no_grad(), MODEL_CODE.running(), time_limit():
+        try:
+            made = prepared or prepared_for(runs, model, more)
+        except Exception as error:
+            raise Unusable(str(Crash.of(error))) from error
+        found = Interpreter(runs, model, made)
+        if plan_of(runs).cache == "early":
+            _initialize(found)
+    return found
+
+
+def _initialize(found: Interpreter) -> None:
+    filled: Machine = found.truth()[0]
+    caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
+
+
+def run(found: Interpreter, program: Iterable[Op]) -> list[Step]:
+    """The steps of a program. Raises Unusable."""
+    with torch.no_grad(), MODEL_CODE.running(), time_limit():
+        return found.run(program)
+
+
+def steps_of(runs: Runs) -> list[Step]:
+    """The steps of the case's own program, run once. Raises Unusable."""
+
+    def make() -> list[Step] | Unusable:
+        try:
+            found = interpreter(runs)
+            steps = run(found, plan_of(runs).program)
+        except Unusable as error:
+            return error
+        runs.events |= {f"done: {step.op.op}" for step in steps}
+        runs.events |= {"crop: refused" for step in steps if step.refusal and step.op.op == "crop"}
+        return steps
+
+    made = runs.once("rollback steps", make)
+    if isinstance(made, Unusable):
+        raise made
+    return made

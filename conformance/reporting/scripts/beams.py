@@ -1,0 +1,21 @@
+# ruff: noqa: INP001
+"""The scores of returned beams, against scoring their tokens without a cache."""
+
+from __future__ import annotations
+
+import torch
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.frame import ALONE, BEAMS, CACHE, SETTINGS, make_model
+from conformance.reporting.scripts.recompute import recompute
+
+
+def logits() -> tuple[torch.Tensor, torch.Tensor]:
+    """The sums of the recomputed log-probabilities of every beam's tokens, and the scores that came with the beams."""
+    config = GenerationConfig(**{**SETTINGS, **CACHE, **BEAMS})
+    out, sums = make_model().generate(**ALONE, generation_config=config), []
+    for sequence in out.sequences:
+        start = ALONE.get("decoder_input_ids", ALONE["input_ids"]).shape[1]
+        scores = recompute(sequence[None, :-1], start).log_softmax(-1)
+        sums.append(scores.gather(1, sequence[start:, None]).sum())
+    return torch.stack(sums)[:, None], out.sequences_scores[:, None]

@@ -1,0 +1,78 @@
+"""What the `rollback` family adds to a case: a class of cache and a program of operations on it."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.architectures import catalogue
+from conformance.case import ModelSpec, Prompt, Settings
+from conformance.plans.rollback import CacheChoice, Op, RollbackPlan
+from conformance.strategies.cases import vocabulary_of
+from conformance.strategies.ranges import rarely
+
+LONGEST = 6  # draws of one operation or of a whole round trip
+
+
+@st.composite
+def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> RollbackPlan:
+    """A prefill and up to six operations or round trips after it; shrinks to the prefill of one cache."""
+    beams = draw(st.sampled_from((1, 2, 1, 3)))
+    return RollbackPlan(
+        cache=draw(caches(model)),
+        program=draw(programs(vocabulary=vocabulary_of(model), rows=len(prompt.rows))),
+        slack=draw(st.sampled_from((0, 1, 4, 12))),
+        earlier=draw(rarely(32, 0, one_in=3)),
+        beams=beams,
+        draft=draw(st.sampled_from((0, 2, 0, 4))) if beams == 1 else 0,
+    )
+
+
+def caches(model: ModelSpec) -> st.SearchStrategy[CacheChoice]:
+    """The class of cache: the one that `generate` makes most of the time, else one that this kind of model takes."""
+    own: CacheChoice = "plain" if catalogue.get(model.architecture).task == "seq2seq" else "quantized"
+    shares: tuple[tuple[CacheChoice, int], ...] = (("default", 12), ("static", 4), ("early", 2), (own, 2))
+    weighted = [choice for choice, share in shares for _ in range(share)]
+    return rarely("offloaded", "", one_in=40).flatmap(lambda rare: st.just(rare) if rare else st.sampled_from(weighted))
+
+
+@st.composite
+def programs(draw: st.DrawFn, *, vocabulary: int, rows: int) -> tuple[Op, ...]:
+    """A program for a batch of this many rows."""
+    first = draw(st.sampled_from(("", "", "", "record", "record", "crop", "record crop")))
+    program = [
+        Op(op="record") if word == "record" else Op(op="crop", count=draw(st.integers(0, 1))) for word in first.split()
+    ]
+    program.append(Op(op="prefill"))
+    for _ in range(draw(st.integers(0, LONGEST))):
+        program += draw(
+            st.one_of(_feeds(vocabulary), _crops(), _round_trips(vocabulary), _round_trips(vocabulary), _others(rows))
+        )
+    return tuple(program[:16])
+
+
+def _feeds(vocabulary: int) -> st.SearchStrategy[list[Op]]:
+    tokens = st.lists(st.integers(1, vocabulary - 1), min_size=1, max_size=4)
+    return tokens.map(lambda drawn: [Op(op="feed", tokens=tuple(drawn))])
+
+
+def _crops() -> st.SearchStrategy[list[Op]]:
+    few, many = st.integers(0, 6), st.integers(7, 16)
+    return st.one_of(few, few, many).map(lambda count: [Op(op="crop", count=count)])
+
+
+@st.composite
+def _round_trips(draw: st.DrawFn, vocabulary: int) -> list[Op]:
+    """Recording, one or two forwards, and a crop of none of it, some of it, all of it or two more."""
+    feeds = draw(_feeds(vocabulary)) + (draw(_feeds(vocabulary)) if draw(st.booleans()) else [])
+    fed = sum(len(op.tokens) for op in feeds)
+    return [Op(op="record"), *feeds, Op(op="crop", count=draw(st.integers(0, fed + 2)))]
+
+
+def _others(rows: int) -> st.SearchStrategy[list[Op]]:
+    order = st.lists(st.integers(0, max(rows - 1, 1)), min_size=1, max_size=rows).map(tuple)
+    return st.one_of(
+        order.map(lambda drawn: [Op(op="select", rows=drawn)]),
+        order.map(lambda drawn: [Op(op="reorder", rows=drawn)]),
+        st.just([Op(op="repeat", count=2)]),
+        st.just([Op(op="reset"), Op(op="prefill")]),
+    )

@@ -1,0 +1,231 @@
+"""Caches with one fault each, planted in the installed library for the length of a block."""
+
+# ruff: noqa: ARG001, ARG005 - a fault takes the place of something with its own arguments
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from transformers.cache_utils import (
+    Cache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    EncoderDecoderCache,
+    LinearAttentionCacheLayerMixin,
+)
+
+
+@contextmanager
+def instead(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
+    """`make` gets what `owner.name` is and gives what takes its place."""
+    with patch.object(owner, name, make(vars(owner)[name])):
+        yield
+
+
+def window_off_by_one() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            right(self, count)
+            if self.cumulative_length >= self.sliding_window and self.keys.shape[-2] > 1:
+                self.keys, self.values = self.keys[:, :, 1:], self.values[:, :, 1:]
+
+        return crop
+
+    return instead(DynamicSlidingWindowLayer, "crop", make)
+
+
+def values_are_not_cropped() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            values = self.values
+            right(self, count)
+            if count and values is not None and self.keys.shape[-2]:
+                self.values = values[..., -self.keys.shape[-2] :, :]
+
+        return crop
+
+    return instead(DynamicLayer, "crop", make)
+
+
+def length_is_not_restored() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            length = self.cumulative_length
+            right(self, count)
+            self.cumulative_length = length
+
+        return crop
+
+    return instead(DynamicSlidingWindowLayer, "crop", make)
+
+
+def recording_returns_all_states() -> AbstractContextManager[None]:
+    def make(right):
+        def update(self, keys, values, *args, **kwargs):
+            seen = right(self, keys, values, *args, **kwargs)
+            return (self.keys, self.values) if self.record_past else seen
+
+        return update
+
+    return instead(DynamicSlidingWindowLayer, "update", make)
+
+
+def convolution_tail_one_short() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            right(self, count)
+            self.conv_states[0] = self.conv_states[0].clone()
+            self.conv_states[0][..., 0] = 0
+
+        return crop
+
+    return instead(LinearAttentionCacheLayerMixin, "crop", make)
+
+
+def reorder_forgets_the_convolution() -> AbstractContextManager[None]:
+    def make(right):
+        def reorder_cache(self, beams):
+            kept = dict(self.conv_states)
+            right(self, beams)
+            self.conv_states = kept
+
+        return reorder_cache
+
+    return instead(LinearAttentionCacheLayerMixin, "reorder_cache", make)
+
+
+def reset_zeroes_without_emptying() -> AbstractContextManager[None]:
+    def make(right):
+        def reset(self):
+            if self.is_initialized:
+                self.keys.zero_()
+                self.values.zero_()
+
+        return reset
+
+    return instead(DynamicLayer, "reset", make)
+
+
+def is_croppable_always() -> AbstractContextManager[None]:
+    return instead(Cache, "is_croppable", lambda right: property(lambda self: True))
+
+
+def is_croppable_never() -> AbstractContextManager[None]:
+    return instead(Cache, "is_croppable", lambda right: property(lambda self: False))
+
+
+def cross_attention_is_cropped_too() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            right(self, count)
+            self.cross_attention_cache.crop(count)
+
+        return crop
+
+    return instead(EncoderDecoderCache, "crop", make)
+
+
+def crop_of_nothing_takes_a_token() -> AbstractContextManager[None]:
+    return instead(DynamicLayer, "crop", lambda right: lambda self, count: right(self, count or -1))
+
+
+def refuses_after_cropping() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            right(self, count)
+            if count < -1:
+                raise ValueError("only one token at a time")
+
+        return crop
+
+    return instead(Cache, "crop", make)
+
+
+def select_forgets_the_values() -> AbstractContextManager[None]:
+    def make(right):
+        def batch_select_indices(self, indices):
+            self.keys, self.values = self.keys[indices], self.values[: len(indices)]
+
+        return batch_select_indices
+
+    return instead(DynamicLayer, "batch_select_indices", make)
+
+
+def recorded_states_are_kept() -> AbstractContextManager[None]:
+    def make(right):
+        def crop(self, count):
+            if self.cumulative_length >= self.sliding_window and self.record_past and count == 0:
+                return
+            right(self, count)
+
+        return crop
+
+    return instead(DynamicSlidingWindowLayer, "crop", make)
+
+
+def recurrent_state_is_cropped_blindly() -> AbstractContextManager[None]:
+    """Says that a recurrent layer can be cropped, and leaves its recurrent state as it is."""
+    return instead(LinearAttentionCacheLayerMixin, "is_croppable", lambda right: property(lambda self: True))
+
+
+def length_below_zero() -> AbstractContextManager[None]:
+    def make(right):
+        def get_seq_length(self):
+            return right(self) - getattr(self, "overdrawn", 0)
+
+        return get_seq_length
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        crop = DynamicLayer.crop
+
+        def overdraw(self, count):
+            if self.is_initialized and -count > self.keys.shape[-2]:
+                self.overdrawn = -count - self.keys.shape[-2]
+            crop(self, count)
+
+        with instead(DynamicLayer, "get_seq_length", make), patch.object(DynamicLayer, "crop", overdraw):
+            yield
+
+    return both()
+
+
+@dataclass(frozen=True)
+class BrokenCache:
+    """`found_by` must fail on some case of `architecture` where it does not without the fault."""
+
+    found_by: str
+    planted: Callable[[], AbstractContextManager[None]]
+    architecture: str = "llama"
+
+    @property
+    def name(self) -> str:
+        return self.planted.__name__.replace("_", "-")
+
+
+ROUND_TRIP, ZERO, TRUE = "crop-round-trip", "crop-zero-is-invisible", "is-croppable-is-true"
+REFUSED, SIZE, RESET = "refused-crop-changes-nothing", "window-returns-to-its-size", "reset-is-fresh"
+BEAMS, BATCH, NEGATIVE = "beams-reorder-every-state", "batch-operations-move-every-state", "length-never-negative"
+
+BROKEN = (
+    BrokenCache(ROUND_TRIP, window_off_by_one, "mistral"),
+    BrokenCache(ROUND_TRIP, values_are_not_cropped),
+    BrokenCache(ROUND_TRIP, length_is_not_restored, "mistral"),
+    BrokenCache(ROUND_TRIP, recording_returns_all_states, "mistral"),
+    BrokenCache(ROUND_TRIP, convolution_tail_one_short, "lfm2"),
+    BrokenCache(ROUND_TRIP, recurrent_state_is_cropped_blindly, "mamba"),
+    BrokenCache(ROUND_TRIP, is_croppable_always, "mamba"),
+    BrokenCache(ROUND_TRIP, cross_attention_is_cropped_too, "bart:seq2seq"),
+    BrokenCache(TRUE, is_croppable_never),
+    BrokenCache(ZERO, crop_of_nothing_takes_a_token),
+    BrokenCache(REFUSED, refuses_after_cropping),
+    BrokenCache(SIZE, recorded_states_are_kept, "mistral"),
+    BrokenCache(RESET, reset_zeroes_without_emptying),
+    BrokenCache(BEAMS, reorder_forgets_the_convolution, "lfm2"),
+    BrokenCache(BATCH, select_forgets_the_values),
+    BrokenCache(NEGATIVE, length_below_zero),
+)
