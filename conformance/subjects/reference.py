@@ -18,6 +18,6 @@ class Reference:
         """The same call as the installed subject's, with our loop in place of the installed one."""
         return importlib.import_module(f"conformance.reference.{call.mechanism}").generate(model, call)
 
-    def cache(self, model: Any, call: Call) -> Any:
-        """The cache that this call would use, as one that remembers what it was fed; None where there is none."""
+    def new_cache(self, model: Any, call: Call) -> Any:
+        """An empty cache for this call, as one that remembers what it is fed; None where there is none."""
         return rollback.cache_for(model, call.arguments())
