@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -64,6 +64,25 @@ class RollbackPlan(Plan, family="rollback"):
         """The most tokens that are ever fed after the prompt, none taken back."""
         return sum(len(op.tokens) for op in self.program)
 
+    def traits(self) -> tuple[str, ...]:
+        """The class of cache and the other runs that a failure needs; its operations show in its program."""
+        named = [f"cache: {self.cache}"] if self.cache != "default" else []
+        return (
+            *named,
+            *(name for name in ("earlier", "beams", "draft") if getattr(self, name) != getattr(PLAIN, name)),
+        )
+
+    def plainer(self) -> Iterator[Self]:
+        """Without one part; without one operation; with one token fed, or taken back, where there were more."""
+        for name in ("cache", "slack", "earlier", "beams", "draft"):
+            if getattr(self, name) != getattr(PLAIN, name):
+                yield self.replace(**{name: getattr(PLAIN, name)})
+        for at, op in enumerate(self.program):
+            yield self.replace(program=(*self.program[:at], *self.program[at + 1 :]))
+            shorter = {"tokens": op.tokens[:1], "count": min(op.count, 1), "rows": op.rows[:1]}
+            if op.replace(**shorter) != op and op.op != "repeat":
+                yield self.replace(program=(*self.program[:at], op.replace(**shorter), *self.program[at + 1 :]))
+
     def events(self, case: Case, config: Any) -> set[str]:
         """The classes of cache and operations, and where each crop ends."""
         found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program}
@@ -84,6 +103,7 @@ class RollbackPlan(Plan, family="rollback"):
         }
 
 
+PLAIN = RollbackPlan()
 Rows = list[list[int]]
 
 

@@ -43,9 +43,9 @@ def settings_of(runs: Runs) -> dict[str, Any]:
 def with_cache(runs: Runs, model: Any, call: Call) -> Call:
     """The call with the cache that the caller passes: of the plan's class, or the subject's own if it has one.
 
-    A subject's own caches are what its method `cache(model, call)` gives for a call; None leaves it to `generate`.
+    A subject's own caches are what its method `new_cache(model, call)` gives for a call; None leaves it to `generate`.
     """
-    choice, own = plan_of(runs).cache, getattr(runs.subject, "cache", None)
+    choice, own = plan_of(runs).cache, getattr(runs.subject, "new_cache", None)
     if choice in ("quantized", "plain"):
         given = getattr(caches, choice)(runs.scenario.config)
     else:

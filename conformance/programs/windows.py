@@ -19,7 +19,7 @@ DISTURBED = 0.05  # the assistant is the model with its weights that much larger
 def grows_in_an_assisted_run(runs: Runs) -> Comparison:
     """The first row with an assistant: the returned cache stores no more than after a plain run."""
     plan = plan_of(runs)
-    if not plan.draft or plan.cache not in ("default", *STATIC) or runs.scenario.vocabulary < 4:
+    if not plan.draft or plan.cache not in ("default", *STATIC) or not runs.has_default_cache:
         return Comparison(not_applicable="the plan has no assisted run")
     plain = generated(runs, [0], {}, {})
     if isinstance(plain, Raised):

@@ -34,6 +34,6 @@ class Reference:
 
         audit_placement(model).raise_if_wrong()
 
-    def cache(self, model: Any, call: Call) -> Any:
-        """The cache that this call would use, as one that remembers what it was fed; None where there is none."""
+    def new_cache(self, model: Any, call: Call) -> Any:
+        """An empty cache for this call, as one that remembers what it is fed; None where there is none."""
         return rollback.cache_for(model, call.arguments())
