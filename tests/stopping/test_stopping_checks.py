@@ -72,7 +72,6 @@ CALLERS = {
     "quantised": {"cache": "fresh", "quantised": True},
     "recording": {"cache": "fresh", "recording": True},
     "tensor only": {"cache": "fresh", "tensor_only": True},
-    "pad id outside": {"pad_beyond": True},
     "uncached": {"uncached": True},
 }
 
@@ -84,9 +83,14 @@ def test_the_reference_leaves_no_trace_in_what_the_caller_passes(plan, lag):
     assert judgement.verdicts[MATCHES].status == "pass"
 
 
+def test_a_pad_id_outside_the_vocabulary_is_not_fed():
+    judgement = judged({"pad_beyond": True}, rows=((3, 4, 5), (6, 7)), max_new_tokens=6, eos_at=((0, 1), (1, 2)))
+    assert judgement.verdicts[MATCHES].status == "pass"
+
+
 @pytest.mark.parametrize("hook", ["streamer", "processor", "criterion"])
 def test_an_error_of_a_hook_leaves_no_trace(hook):
-    judgement = judged({"cache": "fresh", "raises": hook, "raises_at": 2}, "mistral")
+    judgement = judged({"cache": "fresh", "raises": hook, "raises_at": 2}, "mistral", eos_at=())
     assert judgement.verdicts[ERROR].status == "pass"
 
 
