@@ -8,6 +8,8 @@ from pydantic import Field
 
 from conformance.case import Case, Plan
 
+OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+
 
 class StoppingPlan(Plan, family="stopping"):
     """What the device, the caller and the caller's hooks are like.
@@ -58,6 +60,20 @@ class StoppingPlan(Plan, family="stopping"):
         """The fields that are not at their default; the lag and places of no effect are no needs."""
         dull = {"raises_at", "room", "lag"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
+
+    def changes(self, vocabulary: int, sampling: bool) -> dict[str, Any]:
+        """What the plan changes in the generation config, by field; a static cache apart."""
+        found: dict[str, Any] = {}
+        if self.tensor_only:
+            found |= {"return_dict_in_generate": False, **dict.fromkeys(OUTPUTS, False)}
+        found |= {"use_cache": False} if self.uncached else {}
+        found |= {"pad_token_id": vocabulary + 3} if self.pad_beyond else {}
+        found |= {"is_assistant": True} if self.assistant else {}
+        return found | ({"num_return_sequences": self.sequences} if self.sequences > 1 and sampling else {})
+
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """The changes in the generation config."""
+        return {"CHANGES": repr(self.changes(scenario.vocabulary, scenario.case.settings.do_sample))}
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What can be told before anything ran."""

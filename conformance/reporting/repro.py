@@ -53,16 +53,22 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
         return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`")
     if name is None:
         return _replaying(finding, versions, "this check has no form that stands alone")
-    script = _short_enough(_standing_alone(finding, versions, name))
+    script = _short_enough(_standing_alone(finding, versions, name), MAX_LINES + uncounted(name))
     return script or _replaying(finding, versions, f"on its own this script would be longer than {MAX_LINES} lines")
 
 
-def _short_enough(script: str) -> str | None:
+def uncounted(name: str) -> int:
+    """Lines of the fixed blocks of a body that do not count: what stands for a device that is not there."""
+    free = [part for part in pieces.gather(name) if part.says.get("UNCOUNTED")]
+    return sum(len(text.splitlines()) + 1 for part in free for text in part.functions.values())
+
+
+def _short_enough(script: str, most: int) -> str | None:
     """The script; if it has to be, with fewer blank lines, then without the docstrings of functions; or None."""
-    while len(script.splitlines()) > MAX_LINES and "\n\n" in script:
+    while len(script.splitlines()) > most and "\n\n" in script:
         script = script.replace("\n\n", "\n", 1)
     bare = re.sub(r'(?m)^    """.*"""\n', "", script)
-    return next((text for text in (script, bare) if len(text.splitlines()) <= MAX_LINES), None)
+    return next((text for text in (script, bare) if len(text.splitlines()) <= most), None)
 
 
 def body_name(finding: Finding) -> str | None:
@@ -75,7 +81,18 @@ def body_name(finding: Finding) -> str | None:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
-    return None if field.startswith(tuple(pieces.piece(script).says.get("UNSEEN", ()))) else script
+    says = pieces.piece(script).says
+    unseen = field.startswith(tuple(says.get("UNSEEN", ()))) or not _shows(says, finding.case.plan)
+    return None if unseen else script
+
+
+def _shows(says: Mapping[str, Any], plan: Any) -> bool:
+    """Whether a body shows all that a plan asks for."""
+    if plan is None or "PLAN" not in says:
+        return True
+    plainest = type(plan)()
+    asked = [name for name in type(plan).model_fields if getattr(plan, name) != getattr(plainest, name)]
+    return set(asked) <= set(says["PLAN"])
 
 
 def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:

@@ -14,7 +14,6 @@ from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, Sta
 from conformance.subjects.installed import Installed
 
 FILLED = 2  # tokens of the call that fills a cache
-OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 PLAIN: dict[str, Any] = {
     "do_sample": False,
     "eos_token_id": None,
@@ -52,20 +51,9 @@ def with_hooks(runs: Runs, call: Call, raises: bool = False) -> Call:
 def config_of(runs: Runs) -> dict[str, Any]:
     """What the plan changes in the generation config."""
     plan = runs.case.plan
-    changes: dict[str, Any] = {}
-    if plan.tensor_only:
-        changes |= {"return_dict_in_generate": False, **dict.fromkeys(OUTPUTS, False)}
-    if plan.uncached:
-        changes["use_cache"] = False
-    elif plan.static and not plan.passed_in:
-        changes |= upstream.static_cache_settings()
-    if plan.pad_beyond:
-        changes["pad_token_id"] = runs.scenario.vocabulary + 3
-    if plan.assistant:
-        changes["is_assistant"] = True
-    if plan.sequences > 1 and runs.case.settings.do_sample:
-        changes["num_return_sequences"] = plan.sequences
-    return changes
+    changes: dict[str, Any] = plan.changes(runs.scenario.vocabulary, runs.case.settings.do_sample)
+    made_static = plan.static and not plan.passed_in and not plan.uncached
+    return changes | (upstream.static_cache_settings() if made_static else {})
 
 
 def with_callers_cache(runs: Runs, call: Call) -> Call:

@@ -17,6 +17,7 @@ ROW: int  # its number
 SETTINGS: dict[str, Any]  # of the `GenerationConfig`
 SEED: int  # of the sampling; a line that seeds is left out where nothing is sampled
 TOKENS: list[int]  # fed after the prompt
+CHANGES: dict[str, Any]  # of the `GenerationConfig` by the case's plan
 GROUPS: list[int]  # how many of them in each forward
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change
 

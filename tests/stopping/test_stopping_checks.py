@@ -1,0 +1,129 @@
+"""The checks of deferred stopping: where they apply, what they allow, what is drawn for them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toolbox import CHECKS_OF, small_case
+
+from conformance import upstream
+from conformance.judge import judge
+from conformance.plans.stopping import StoppingPlan
+from conformance.profiles import exploring
+from conformance.stopping.pairs import runs_of
+from conformance.strategies.cases import cases
+from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
+
+MATCHES, REFUSES = "deferred-stop-matches-immediate", "deferral-refuses-when-it-must"
+WAITS, ERROR = "deferral-never-waits-for-its-own-step", "no-trace-after-an-error"
+EARLY = {"rows": ((3, 4, 5, 6), (7, 8)), "max_new_tokens": 8, "eos_at": ((0, 2), (1, 3))}
+
+
+def judged(plan=None, architecture="llama", subject=Reference, **settings):
+    case = small_case(architecture, family="stopping", plan=plan or {}, **{**EARLY, **settings})
+    judgement = judge(case, CHECKS_OF["stopping"], subject())
+    assert not judgement.failures()
+    return judgement
+
+
+def test_a_step_is_undone_with_the_cache_outliving_the_call():
+    judgement = judged()
+    assert {"deferred", "undone: 1, the cache outlives"} <= judgement.events
+    assert judgement.verdicts[MATCHES].status == "pass"
+    assert judgement.figures["host_syncs_per_token, immediate"] > judgement.figures["host_syncs_per_token, deferred"]
+
+
+def test_a_stop_by_length_undoes_nothing():
+    assert "undone: 0" in judged(eos_at=()).events
+
+
+HOOKS = {"processor": {"processor": True}, "criterion": {"stop_after": 3}}
+
+
+@pytest.mark.parametrize(("name", "plan"), HOOKS.items(), ids=HOOKS)
+def test_one_more_call_of_a_hook_is_allowed_and_named(name, plan):
+    verdict = judged(plan).verdicts[MATCHES]
+    assert verdict.status == "allowed"
+    assert f"the caller's {name} has seen the undone step" in verdict.reason
+
+
+REFUSED = {
+    "an assistant": ("llama", {"assistant": True}),
+    "a cache that cannot": ("llama", {"cache": "fresh", "words": "cannot"}),
+    "a cache without the word": ("llama", {"cache": "fresh", "words": "none"}),
+    "a recurrent cache": ("mamba2", {}),
+    "a state that is a list": ("rwkv", {}),
+}
+
+
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="caches of this release cannot say")
+@pytest.mark.parametrize(("architecture", "plan"), REFUSED.values(), ids=REFUSED)
+def test_deferral_is_refused_and_the_check_applies(architecture, plan):
+    judgement = judged(plan, architecture)
+    assert judgement.verdicts[REFUSES].status == "pass"
+    assert "not deferred" in judgement.events
+
+
+CALLERS = {
+    "fresh": {"cache": "fresh"},
+    "filled": {"cache": "filled"},
+    "exactly fitting": {"cache": "fresh", "static": True, "room": 0},
+    "exactly fitting, filled": {"cache": "filled", "static": True, "room": 0},
+    "quantised": {"cache": "fresh", "quantised": True},
+    "recording": {"cache": "fresh", "recording": True},
+    "tensor only": {"cache": "fresh", "tensor_only": True},
+    "uncached": {"uncached": True},
+}
+
+
+@pytest.mark.parametrize("lag", [0, 2])
+@pytest.mark.parametrize("plan", CALLERS.values(), ids=CALLERS)
+def test_the_reference_leaves_no_trace_in_what_the_caller_passes(plan, lag):
+    judgement = judged({**plan, "lag": lag, "streamed": True}, "mistral")
+    assert judgement.verdicts[MATCHES].status == "pass"
+
+
+def test_a_pad_id_outside_the_vocabulary_is_not_fed():
+    judgement = judged({"pad_beyond": True}, rows=((3, 4, 5), (6, 7)), max_new_tokens=6, eos_at=((0, 1), (1, 2)))
+    assert judgement.verdicts[MATCHES].status == "pass"
+
+
+@pytest.mark.parametrize("hook", ["streamer", "processor", "criterion"])
+def test_an_error_of_a_hook_leaves_no_trace(hook):
+    judgement = judged({"cache": "fresh", "raises": hook, "raises_at": 2}, "mistral", eos_at=())
+    assert judgement.verdicts[ERROR].status == "pass"
+
+
+def test_a_step_that_cannot_be_taken_is_waited_for():
+    verdict = judged({"cache": "fresh", "static": True, "room": 0}).verdicts[WAITS]
+    assert (verdict.status, "no place" in verdict.reason) == ("not-applicable", True)
+
+
+@pytest.mark.skipif(upstream.lacks("stopping") is None, reason="this release has it")
+def test_a_release_without_it_is_not_applicable():
+    case = small_case(family="stopping", **EARLY)
+    verdicts = judge(case, CHECKS_OF["stopping"], Installed()).verdicts
+    assert {verdict.status for verdict in verdicts.values()} == {"not-applicable"}
+    assert "no deferred stop check" in verdicts[MATCHES].reason
+
+
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="this release has none")
+def test_the_installed_release_is_made_to_defer_on_this_device():
+    case = small_case(family="stopping", **EARLY)
+    judgement = judge(case, [MATCHES], Installed())
+    assert runs_of(judgement.runs).seen.deferred
+    assert judgement.verdicts[MATCHES].status == "pass"
+
+
+def test_what_is_drawn_fits_the_plan():
+    seen: list[StoppingPlan] = []
+
+    @exploring(60)
+    @given(st.one_of(cases("stopping", "llama"), cases("stopping", "t5")))
+    def draw(case):
+        seen.append(case.plan)
+
+    draw()
+    assert {plan.cache for plan in seen} == {"made", "fresh", "filled"}
+    assert {plan.lag for plan in seen} == {0, 1, 2}
+    assert all(plan.passed_in or not (plan.recording or plan.quantised) or plan.uncached for plan in seen)
