@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -294,13 +293,3 @@ def weight_shapes(name: str, config: Any) -> dict[str, tuple[int, ...]]:
     except Exception as error:
         raise NotBuildable(f"{name}: {type(error).__name__}: {error}") from error
     return tying.shapes_of(model)
-
-
-def free_weights(name: str, config: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of the parameters that no part of an architecture ties by itself: those that a case may tie."""
-    config = copy.deepcopy(config)
-    config.tie_word_embeddings = True
-    model = tying.subclass(upstream.model_class(catalogue.get(name).class_name), ())(config)
-    named = list(model.named_parameters(remove_duplicate=False))
-    uses = Counter(id(parameter) for _, parameter in named)
-    return {path: tuple(parameter.shape) for path, parameter in named if uses[id(parameter)] == 1}

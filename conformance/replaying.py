@@ -8,9 +8,9 @@ from conformance import registry, upstream
 from conformance.build import Scenario
 from conformance.case import Case
 from conformance.errors import NotBuildable
+from conformance.globs import select
 from conformance.isolation import judge_where_it_belongs
 from conformance.judge import Judgement
-from conformance.selection import select
 from conformance.subjects import load
 
 

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-import fnmatch
 import secrets
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.architectures import catalogue
-from conformance.errors import BadInput, unknown
+from conformance.errors import BadInput
+from conformance.globs import select, select_architectures
 from conformance.listing import families_of_checks
 from conformance.options import PR_SEED, Options
 from conformance.subjects import BUILT_IN, load
-
-
-def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, ...]:
-    """The names that any of the comma-separated globs matches; BadInput for a glob that matches none."""
-    names = tuple(names)
-    chosen: set[str] = set()
-    for pattern in (part.strip() for part in (patterns or "*").split(",")):
-        matched = fnmatch.filter(names, pattern)
-        if not matched:
-            raise unknown(what, pattern, names)
-        chosen.update(matched)
-    return tuple(name for name in names if name in chosen)
-
-
-def select_architectures(patterns: str | None) -> tuple[str, ...]:
-    """The default selection, or every architecture of the release that a glob matches."""
-    return select(patterns, catalogue.names(), "architecture") if patterns else catalogue.core_names()
 
 
 def report_folder(name: str | None) -> str:

@@ -10,7 +10,7 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -27,10 +27,10 @@ from conformance.case import Case, Prompt, Settings
 from conformance.compare import BOUND
 from conformance.errors import BadInput, NotBuildable
 from conformance.profiles import exploring
+from conformance.sensitivity_cells import FAULTS, Cell
 from conformance.snapshots import flatten
 from conformance.strategies.cases import models, vocabulary_of
 
-FAULTS = ("entry lost", "position shifted", "rows swapped", "state zeroed")
 ENTRIES = re.compile(r"keys|values")
 LAYER = re.compile(r"((?:\.\w+)?\.layers\.(\d+))\.")
 DECODED = 3  # tokens before a fault in a decoder whose prompt is a single start token, the same in every row
@@ -38,31 +38,6 @@ MOST_TRIES = 6  # times the number of cases: a kind that one draw in so many has
 Seen = dict[tuple[str, str], bool]  # (cache kind, fault) → whether it changed the logits
 Absent = dict[tuple[str, str], str]  # (cache kind, fault) → why it cannot be planted
 Plant = Callable[[Any], str]
-
-
-@dataclass
-class Cell:
-    """One cache kind of one architecture under one fault: how many cases showed it, by scale of the weights."""
-
-    architecture: str
-    kind: str
-    fault: str
-    cases: int = 0
-    seen: int = 0
-    by_scale: dict[str, list[int]] = field(default_factory=dict)  # scale → [seen, cases]
-    reason: str = ""  # why it cannot be planted, or cannot be seen
-
-    @property
-    def share(self) -> float | None:
-        """The share of cases that showed the fault."""
-        return self.seen / self.cases if self.cases else None
-
-    def add(self, scale: float, seen: bool) -> None:
-        """One case more."""
-        self.cases += 1
-        self.seen += seen
-        counts = self.by_scale.setdefault(f"{scale:g}", [0, 0])
-        counts[0], counts[1] = counts[0] + seen, counts[1] + 1
 
 
 def measure(name: str, cases: int, seed: int) -> list[Cell]:

@@ -7,7 +7,9 @@ given the sorted sources in turn. The meaning here is that of equalities: the or
 
 from __future__ import annotations
 
+import copy
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -15,6 +17,8 @@ from typing import Any
 
 import torch
 
+from conformance import upstream
+from conformance.architectures import catalogue
 from conformance.errors import CaseRefused
 from conformance.limits import TookTooLong, time_limit
 
@@ -160,3 +164,13 @@ def untie(model: Any) -> Any:
             if buffer is not None:
                 module._buffers[name] = buffer.clone()
     return model
+
+
+def free_weights(name: str, config: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters that no part of an architecture ties by itself: those that a case may tie."""
+    config = copy.deepcopy(config)
+    config.tie_word_embeddings = True
+    model = subclass(upstream.model_class(catalogue.get(name).class_name), ())(config)
+    named = list(model.named_parameters(remove_duplicate=False))
+    uses = Counter(id(parameter) for _, parameter in named)
+    return {path: tuple(parameter.shape) for path, parameter in named if uses[id(parameter)] == 1}

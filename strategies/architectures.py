@@ -17,7 +17,7 @@ from conformance.architectures.shrink import kind_count, tiny_config, tiny_confi
 from conformance.architectures.sizes import MAX_LAYERS, PLAINEST, RANGES, SWITCHES, Range, Sizes
 from conformance.architectures.used import numbers_used, numbers_used_by
 from conformance.errors import BadInput, unknown
-from conformance.selection import select_architectures
+from conformance.globs import select_architectures
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -137,7 +137,7 @@ def _configs_of(
     tiny_config_of(config_class)  # what stops the class is said at once, and not by a draw
     if layer_plans is not None:
         raise BadInput(f"layer plans are for the types of the release, not for {config_class.__name__}")
-    used = numbers_used_by(config_class)
+    used = numbers_used_by(config_class)  # type: ignore[arg-type]
     for number in numbers:
         if number not in RANGES:
             raise unknown("number", number, RANGES)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from conformance.architectures.overrides import Json
 from conformance.architectures.shrink import make_config
-from conformance.build import free_weights
 from conformance.case import plain
 from conformance.errors import BadInput, unknown
-from conformance.tying import Pairs, Shapes, WrongTies, resolve
+from conformance.tying import Pairs, Shapes, WrongTies, free_weights, resolve
 
 KINDS = ("name", "pattern", "block", "both", "nested", "overlapping", "chain", "encoder-decoder", "embeddings")
 INDEXED = re.compile(r"(.*?\.)(\d+)\.(.+)")

@@ -7,9 +7,9 @@ import pytest
 import conformance
 from conformance import registry
 from conformance.errors import BadInput
+from conformance.globs import select
 from conformance.listing import families_of_checks
 from conformance.registry import Family, applies, check, family
-from conformance.selection import select
 from conformance.verdicts import Comparison
 
 LOOSE = Family("loose")

@@ -27,8 +27,8 @@ def sensitivity(
     """Plant faults in caches, see which reach the logits, and keep the table; other architectures' rows stay."""
     from conformance import upstream
     from conformance.architectures.capabilities import capabilities
+    from conformance.globs import select_architectures
     from conformance.reporting import sensitivity as kept
-    from conformance.selection import select_architectures
     from conformance.sensitivity import measure
 
     if cases <= 0:

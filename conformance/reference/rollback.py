@@ -132,7 +132,7 @@ def rollback_class(kind: type) -> type:
 def adopt(a_cache: Any, model: Any, empty: dict[str, Any] | None = None) -> Any:
     """Turn an installed cache, in place, into one that remembers what `model` feeds it; `empty`: its first state."""
     a_cache._rollback = History(model, state_of(a_cache) if empty is None else empty)
-    a_cache.__class__ = rollback_class(type(a_cache))
+    a_cache.__class__ = rollback_class(type(a_cache))  # type: ignore[arg-type]
     return a_cache
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance import upstream
 from conformance.findings import write_atomically
-from conformance.sensitivity import FAULTS, Cell
+from conformance.sensitivity_cells import FAULTS, Cell
 
 VISIBLE = 0.99  # of the cases of a cell, or it needs a reason
 HEAD = """# Sensitivity

@@ -35,7 +35,6 @@ CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class o
 PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
 LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
 BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
-DRAFT: int  # tokens that an assistant drafts
 
 
 def make_model() -> Any:

@@ -19,7 +19,8 @@ class Feeder:
     """A model with the cache that `generate` prepares, fed as `generate` feeds it."""
 
     def __init__(self) -> None:
-        self.model, self.base, self.cache = make_model(), {}, None
+        self.model, self.cache = make_model(), None
+        self.base: dict[str, Any] = {}
         self.model.generate(
             **INPUTS, generation_config=GenerationConfig(**SETTINGS, **CACHE), custom_generate=self.keep
         )

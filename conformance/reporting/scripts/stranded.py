@@ -22,7 +22,7 @@ def stranded(model: Any) -> dict[str, str]:
                 found |= {name: "on meta, and no hook brings it"} if weight.is_meta else {}
                 continue
             try:
-                hook.weights_map[own]  # type: ignore[union-attr]
+                hook.weights_map[own]
             except KeyError as error:
                 found[name] = f"its hook has no copy of it: {error!r}"
             else:

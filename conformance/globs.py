@@ -1,0 +1,26 @@
+"""Names chosen by comma-separated globs."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+
+from conformance.architectures import catalogue
+from conformance.errors import unknown
+
+
+def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names that any of the comma-separated globs matches; BadInput for a glob that matches none."""
+    names = tuple(names)
+    chosen: set[str] = set()
+    for pattern in (part.strip() for part in (patterns or "*").split(",")):
+        matched = fnmatch.filter(names, pattern)
+        if not matched:
+            raise unknown(what, pattern, names)
+        chosen.update(matched)
+    return tuple(name for name in names if name in chosen)
+
+
+def select_architectures(patterns: str | None) -> tuple[str, ...]:
+    """The default selection, or every architecture of the release that a glob matches."""
+    return select(patterns, catalogue.names(), "architecture") if patterns else catalogue.core_names()
