@@ -25,6 +25,8 @@ from conformance.subjects import Subject, load, place_of
 from conformance.verdicts import Difference, Verdict
 
 CASE_SECONDS = 150.0  # for one case with all its runs; a single call has its own, shorter limit
+READY = "ready\n"
+START_SECONDS = 600.0  # for the process to import all that it needs, on a machine that is busy
 
 
 def judge_where_it_belongs(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
@@ -80,6 +82,7 @@ class Child:
                 text=True,
                 env=environment,
             )
+            _wait_until_ready(self._process)
         return self._process
 
     def _lost(self, case: Case, checks: tuple[str, ...], kind: str, got: str) -> Judgement:
@@ -88,6 +91,13 @@ class Child:
         verdicts = dict.fromkeys(checks, Verdict("not-applicable", "the process was lost on another check's account"))
         verdicts[checks[0]] = Verdict("fail", differences=(difference,))
         return Judgement(case, verdicts)
+
+
+def _wait_until_ready(process: subprocess.Popen[str]) -> None:
+    """Until it has imported everything, which no case is to be blamed for."""
+    assert process.stdout is not None
+    if not select.select([process.stdout], [], [], START_SECONDS)[0] or process.stdout.readline() != READY:
+        raise HarnessBroke("the process that judges this family's cases did not start; its error is above")
 
 
 CHILD = Child()
@@ -101,6 +111,9 @@ def serve() -> None:
     from conformance import upstream
 
     upstream.quiet()
+    registry.load()
+    answers.write(READY)
+    answers.flush()
     for line in sys.stdin:
         answers.write(json.dumps(_answer(json.loads(line))) + "\n")
         answers.flush()

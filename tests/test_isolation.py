@@ -15,7 +15,7 @@ CACHED, PADDED = "cached-matches-recomputed", "padded-row-matches-alone"
 
 @pytest.fixture(scope="module")
 def child():
-    process = Child(seconds=60)
+    process = Child(seconds=300)
     yield process
     process.close()
 
