@@ -14,11 +14,13 @@ from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, CaseRefused
+from conformance.plainer import plainer_cases
 from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
-from conformance.tying import Group, WrongTies, elsewhere, resolve, untie
+from conformance.tying import PLAIN, Group, WrongTies, elsewhere, resolve, untie
 from conformance.tying import shapes_of as shapes_in
 
 SHAPES = {f"h.{n}.{part}.weight": shape for n in range(4) for part, shape in (("up", (4, 2)), ("down", (2, 4)))}
+UP_OF = [f"model.layers.{n}.mlp.up_proj.weight" for n in range(3)]
 UP = [f"h.{n}.up.weight" for n in range(4)]
 
 
@@ -138,3 +140,12 @@ def test_a_real_family_that_ties_by_patterns_means_what_we_make_of_them(tmp_path
     stored = load_file(tmp_path / "model.safetensors")
     different = {tensor.data_ptr(): tensor.numel() for tensor in made.state_dict().values()}
     assert sum(tensor.numel() for tensor in stored.values()) == sum(different.values())
+
+
+def test_what_is_tied_becomes_plainer_until_it_is_one_name_tied_to_another():
+    case = scenario_with(((r"model\.layers\.[12]\.mlp", r"model\.layers\.0\.mlp"), (UP_OF[1], UP_OF[0]))).case
+    offered = [plain_case.model.tied for plain_case in plainer_cases(case) if plain_case.model.tied != case.model.tied]
+    assert () in offered
+    assert ((UP_OF[1], UP_OF[0]),) in offered
+    assert all(len(tied) <= 1 for tied in offered)
+    assert any(PLAIN.fullmatch(tied[0][0]) for tied in offered if tied)
