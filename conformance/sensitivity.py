@@ -252,4 +252,7 @@ def _belongs(kind: str, owner: str, path: str) -> bool:
         return entry and "Sliding" in owner and "LinearAttentionAnd" not in owner
     if kind == "full":
         return entry and "Sliding" not in owner and "LinearAttentionAnd" not in owner
-    return entry if kind in ("indexed", "shared") else True
+    if kind in ("indexed", "shared"):
+        return entry
+    # An own kind by its class, as `own:CLASS`; what else there is holds nothing but its cross attention.
+    return not kind.startswith("own:") or owner == kind.removeprefix("own:")
