@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.architectures.shrink import tiny_config
+from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, NotBuildable
 from conformance.failures import Failure, same_failure
 from conformance.subjects import Subject
+from conformance.tying import PLAIN, Pairs
 
 # With what is told by place, removed end tokens and strings would be looked up again.
 TOLD_BY_PLACE: dict[str, dict[str, Any]] = {"eos": {"eos_at": (), "eos_unused": 0}, "stop": {"stop_at": ()}}
@@ -35,10 +37,7 @@ def plainer_cases(case: Case) -> Iterator[Case]:
     for name in ("dtype", "attention", "init_scale", "weight_seed"):
         if getattr(case.model, name) != getattr(ModelSpec(), name):
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
-    tied = case.model.tied
-    for fewer in dict.fromkeys(((), *(tied[:n] + tied[n + 1 :] for n in range(len(tied))))):
-        if tied:
-            yield case.replace(model=case.model.replace(tied=fewer))
+    yield from (case.replace(model=case.model.replace(tied=tied)) for tied in _plainer_ties(case))
     for name in Settings.model_fields:
         if getattr(case.settings, name) != getattr(Settings(), name):
             yield case.replace(
@@ -81,3 +80,19 @@ def _plainest_config(case: Case) -> Iterator[Case]:
     plainest = case.replace(model=case.model.replace(config=config))
     if plainest != case and highest < int(str(config.get("vocab_size", 64))):
         yield plainest
+
+
+def _plainer_ties(case: Case) -> Iterator[Pairs]:
+    """No ties, fewer of them, and one name tied to another in the place of patterns."""
+    tied = case.model.tied
+    if not tied:
+        return
+    yield ()
+    if len(tied) > 1:
+        yield from (tied[:n] + tied[n + 1 :] for n in range(len(tied)))
+    if any(not PLAIN.fullmatch(pattern) for pair in tied for pattern in pair):
+        try:
+            group = Scenario(case).tied_groups[0]
+        except (BadInput, NotBuildable):
+            return
+        yield ((group.targets[0], group.source),)

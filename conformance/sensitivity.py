@@ -108,7 +108,7 @@ def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen
     random = np.random.default_rng(seed + scenario.case.model.weight_seed)
 
     def decode(model: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
-        step = _prepared(model, input_ids, generation_config, kwargs)
+        step = _prepared(model, input_ids, generation_config, kwargs, torch.tensor(scenario.rows))
         right = step.logits(_nothing)
         assert isinstance(right, torch.Tensor)
         bound = BOUND * float(right[right.isfinite()].abs().max())
@@ -149,14 +149,19 @@ class _Step:
         return logits[:, -1].double()
 
 
-def _prepared(model: Any, tokens: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> _Step:
-    """The prompt, and for a decoder that starts with one token a few more."""
+def _prepared(
+    model: Any, tokens: torch.Tensor, generation_config: Any, kwargs: dict[str, Any], more: torch.Tensor
+) -> _Step:
+    """The prompt, then the first of `more` (rows, length); for a decoder that starts with one token a few of them.
+
+    They are not the model's own: two rows that say the same could be swapped unnoticed.
+    """
     del kwargs["logits_processor"], kwargs["stopping_criteria"]
     outputs = upstream.prefill(model, tokens, generation_config, kwargs)
     for step in range(DECODED if model.config.is_encoder_decoder else 1):
         if step:
             outputs = model(**upstream.next_inputs(model, tokens, kwargs, 1), return_dict=True)
-        tokens = torch.cat([tokens, outputs.logits[:, -1].argmax(-1, keepdim=True)], dim=-1)
+        tokens = torch.cat([tokens, more[:, step : step + 1]], dim=-1)
         kwargs = upstream.advance(model, outputs, kwargs, tokens, 1)
     return _Step(model, tokens, kwargs)
 
@@ -247,4 +252,7 @@ def _belongs(kind: str, owner: str, path: str) -> bool:
         return entry and "Sliding" in owner and "LinearAttentionAnd" not in owner
     if kind == "full":
         return entry and "Sliding" not in owner and "LinearAttentionAnd" not in owner
-    return entry if kind in ("indexed", "shared") else True
+    if kind in ("indexed", "shared"):
+        return entry
+    # An own kind by its class, as `own:CLASS`; what else there is holds nothing but its cross attention.
+    return not kind.startswith("own:") or owner == kind.removeprefix("own:")

@@ -107,7 +107,8 @@ def sizes_with(name: str, kind: str, **numbers: Choice) -> SearchStrategy[Sizes]
 
 def _moved(drawn: Sizes, chosen: Sizes) -> Sizes:
     switches = {switch: getattr(chosen, switch) for switch in SWITCHES}
-    return replace(drawn, layer_plan=chosen.layer_plan, **switches)
+    # The depth too: which kinds a default plan holds can depend on it.
+    return replace(drawn, layers=chosen.layers, layer_plan=chosen.layer_plan, **switches)
 
 
 def configs(

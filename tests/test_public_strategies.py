@@ -9,6 +9,7 @@ from conformance import strategies
 from conformance.architectures.apply import build
 from conformance.architectures.cells import kinds, reachable
 from conformance.architectures.shrink import make_config
+from conformance.case import plain
 from conformance.errors import BadInput, NotBuildable
 from conformance.events import KIND
 from conformance.tying import resolve
@@ -127,7 +128,7 @@ def test_impossible_requests_are_refused_when_the_strategy_is_made_or_drawn():
 @given(st.data())
 def test_models_lean_towards_the_kinds_that_are_wanted(data):
     drawn = [data.draw(strategies.models("qwen2", towards=[f"{KIND}sliding"])) for _ in range(3)]
-    met = [set(kinds(make_config("qwen2", dict(model.config)))) for model in drawn]
+    met = [set(kinds(make_config("qwen2", plain(model.config)))) for model in drawn]
     assert set().union(*met) <= set(reachable("qwen2"))
 
 

@@ -40,3 +40,12 @@ def test_the_table_keeps_other_rows_and_names_what_is_unexplained(tmp_path):
     assert "| a | full | 100.0% of 10 | - (1) | - (1) | - (1) |" in page.read_text()
     assert json.loads((tmp_path / "sensitivity.json").read_text())["cases"] == 10
     assert kept.unexplained({"c": [vars(cell("c", 0, reason="none"))]}) == []
+
+
+def test_scales_at_which_a_case_was_not_seen_are_left_out():
+    seeing, blind = cell("a", 10), cell("a", 9)
+    seeing.by_scale, blind.by_scale = {"0.3": [5, 5], "0.6": [5, 5]}, {"0.3": [5, 5], "0.6": [4, 5], "0.5": [0, 2]}
+    assert 0.6 in kept.scales_that_see([vars(seeing)])
+    scales = kept.scales_that_see([vars(seeing), vars(blind)])
+    assert 0.6 not in scales
+    assert {0.3, 0.5} <= set(scales)  # two cases are too few to say anything

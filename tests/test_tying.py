@@ -6,17 +6,21 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 
-from conformance.architectures.shrink import tiny_config
+from conformance.architectures.apply import build
+from conformance.architectures.shrink import tiny_config, tiny_config_of
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, CaseRefused
+from conformance.plainer import plainer_cases
 from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
-from conformance.tying import Group, WrongTies, elsewhere, resolve, untie
+from conformance.tying import PLAIN, Group, WrongTies, elsewhere, resolve, untie
 from conformance.tying import shapes_of as shapes_in
 
 SHAPES = {f"h.{n}.{part}.weight": shape for n in range(4) for part, shape in (("up", (4, 2)), ("down", (2, 4)))}
+UP_OF = [f"model.layers.{n}.mlp.up_proj.weight" for n in range(3)]
 UP = [f"h.{n}.up.weight" for n in range(4)]
 
 
@@ -114,3 +118,34 @@ def test_impossible_ties_are_refused_loudly():
 def test_shapes_name_every_weight_by_each_of_its_names():
     scenario = scenario_with((("lm_head.weight", "model.embed_tokens.weight"),))
     assert {"lm_head.weight", "model.embed_tokens.weight"} <= shapes_in(scenario.pristine).keys()
+
+
+def test_a_real_family_that_ties_by_patterns_means_what_we_make_of_them(tmp_path):
+    """DiffusionGemma ties its encoder to its decoder: each group is one tensor, stored once, also when loaded."""
+    transformers = pytest.importorskip("transformers")
+    if not hasattr(transformers, "DiffusionGemmaConfig"):
+        pytest.skip("this release has no DiffusionGemma")
+    config_class = transformers.DiffusionGemmaConfig
+    more = {"num_experts": 2, "top_k_experts": 2, "moe_intermediate_size": 16, "global_head_dim": 16}
+    absent = {f"text_config.{name}": value for name, value in more.items()}  # by default
+    config = build(config_class, {**tiny_config_of(config_class), **absent}, arguments=tuple(absent))
+    made = transformers.DiffusionGemmaForBlockDiffusion(config)
+    groups = resolve(list(type(made.model)._tied_weights_keys.items()), shapes_in(made.model))
+    made.save_pretrained(tmp_path)
+    loaded = transformers.DiffusionGemmaForBlockDiffusion.from_pretrained(tmp_path)
+    assert len(groups) > 20
+    for model in (made, loaded):
+        weights = dict(model.model.named_parameters(remove_duplicate=False))
+        assert all(len({weights[name].data_ptr() for name in group.names if name in weights}) <= 1 for group in groups)
+    stored = load_file(tmp_path / "model.safetensors")
+    different = {tensor.data_ptr(): tensor.numel() for tensor in made.state_dict().values()}
+    assert sum(tensor.numel() for tensor in stored.values()) == sum(different.values())
+
+
+def test_what_is_tied_becomes_plainer_until_it_is_one_name_tied_to_another():
+    case = scenario_with(((r"model\.layers\.[12]\.mlp", r"model\.layers\.0\.mlp"), (UP_OF[1], UP_OF[0]))).case
+    offered = [plain_case.model.tied for plain_case in plainer_cases(case) if plain_case.model.tied != case.model.tied]
+    assert () in offered
+    assert ((UP_OF[1], UP_OF[0]),) in offered
+    assert all(len(tied) <= 1 for tied in offered)
+    assert any(PLAIN.fullmatch(tied[0][0]) for tied in offered if tied)

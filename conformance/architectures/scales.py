@@ -1,7 +1,7 @@
 """How large the random weights of a type are: the standard deviations that its draws take, the best one first.
 
 Too small, and no fault reaches the logits; too large, and attention saturates. `scales.json` holds, for types whose
-best scale is not the general one, what the sensitivity table measured.
+best scale is not the general one, what the sensitivity table measured, and in words why.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
+from typing import Any
 
 SCALES = (0.3, 0.2, 0.4, 0.15, 0.5, 0.1, 0.6)
 
@@ -16,8 +17,8 @@ SCALES = (0.3, 0.2, 0.4, 0.15, 0.5, 0.1, 0.6)
 @cache
 def _measured() -> dict[str, list[float]]:
     text = resources.files("conformance.architectures").joinpath("scales.json").read_text(encoding="utf-8")
-    entries: dict[str, dict[str, list[float]]] = json.loads(text)
-    return {name: entry["scales"] for name, entry in entries.items()}
+    entries: dict[str, dict[str, Any]] = json.loads(text)
+    return {name: [float(scale) for scale in entry["scales"]] for name, entry in entries.items()}
 
 
 def scales_of(name: str) -> tuple[float, ...]:

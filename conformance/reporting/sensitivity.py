@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import upstream
+from conformance.architectures.scales import SCALES
 from conformance.findings import write_atomically
 from conformance.sensitivity_cells import FAULTS, Cell
 
@@ -46,6 +47,21 @@ def unexplained(table: dict[str, Any]) -> list[dict[str, Any]]:
     """The cells below what is asked for that give no reason."""
     cells = [cell for name in sorted(table) for cell in table[name]]
     return [c for c in cells if not c["reason"] and c["cases"] and c["seen"] / c["cases"] < VISIBLE]
+
+
+def scales_that_see(cells: list[dict[str, Any]], fewest: int = 5) -> list[float]:
+    """The scales of an architecture's weights at which every case of every cell that gives no reason was seen.
+
+    A scale with fewer than `fewest` cases in a cell says nothing, and is kept.
+    """
+    blind = {
+        scale
+        for cell in cells
+        if not cell["reason"]
+        for scale, (seen, cases) in cell["by_scale"].items()
+        if cases >= fewest and seen < cases
+    }
+    return [scale for scale in SCALES if f"{scale:g}" not in blind]
 
 
 def render(table: dict[str, Any], cases: int) -> str:
