@@ -97,7 +97,8 @@ def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     stranded = _of(runs).placed.report.stranded
     for name, why in stranded.items():
         got = f"{name}: {why} ({len(stranded)} in all)"
-        return Comparison.of(Difference("missing", "weights", "every weight there, or brought by a hook", got))
+        field = "copies of hooks" if why.startswith("its hook") else "weights"
+        return Comparison.of(Difference("missing", field, "every weight there, or brought by a hook", got))
     return Comparison()
 
 
@@ -133,7 +134,7 @@ def map_covers_the_model(runs: Runs) -> Comparison:
     return Comparison(allowed=["a model on one device has no hf_device_map"])
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="meta_reads")
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
 @guarded(_can_run)
 def no_op_reads_meta(runs: Runs) -> Comparison:
     """While a placed model decodes, no op is given a tensor on `meta` and gives values: they would be garbage.

@@ -112,6 +112,7 @@ class World:
             except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
                 return Placed(crash=Crash.of(error))
             placed = self._described(model)
+            _ = placed.report  # made while the devices are there
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
         self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
         return placed
