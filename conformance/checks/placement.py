@@ -68,13 +68,17 @@ def _was_placed(runs: Runs) -> str | None:
     return "the model could not be placed" if _of(runs).placed.crash else None
 
 
-def _can_run(runs: Runs) -> str | None:
+def _is_whole(runs: Runs) -> str | None:
     if reason := _was_placed(runs):
         return reason
-    crash = _of(runs).unplaced_outcome.crash
-    if crash is not None:
-        return f"the undispatched model raises {crash.type} in this mode"
     return "a weight is stranded already, which is another check's" if _of(runs).placed.report.stranded else None
+
+
+def _can_run(runs: Runs) -> str | None:
+    if reason := _is_whole(runs):
+        return reason
+    crash = _of(runs).unplaced_outcome.crash
+    return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
 
 
 @check(PLACEMENT, bitwise=True, script="placing_crashes")
@@ -173,7 +177,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
-@guarded(_was_placed)
+@guarded(_is_whole)
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
     own = _of(runs)
