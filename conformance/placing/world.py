@@ -133,7 +133,7 @@ class World:
             subject, call = calls.make(self.runs, self.plan, self.base, placed)
             probes = [MetaReadsProbe()] if watched else []
             outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
-            outcome.extra["transfers"] = sum(LEDGER.transfers.values())
+            outcome.extra["transfers"] = sum(LEDGER.transfers.values()) if self.plan.simulated else 0
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
             outcome.logits = tuple(step.cpu() for step in outcome.logits)
             outcome.scores = tuple(step.cpu() for step in outcome.scores)
@@ -149,6 +149,8 @@ class World:
         """The call on the placed model."""
         outcome = self.outcome(self.placed)
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
+        brought = "offloaded" in self.placed.holding and outcome.crash is None
+        self.runs.events |= {"brought back"} if brought else set()
         return outcome
 
     @cached_property
