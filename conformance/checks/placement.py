@@ -81,6 +81,10 @@ def _is_whole(runs: Runs) -> str | None:
     return "a weight is stranded already, which is another check's" if _of(runs).placed.report.stranded else None
 
 
+def _came_apart(runs: Runs) -> bool:
+    return bool(_of(runs).placed.report.split) and not runs.case.plan.split_tied
+
+
 def _can_run(runs: Runs) -> str | None:
     if reason := _is_whole(runs):
         return reason
@@ -185,6 +189,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
 @guarded(_is_whole)
+@applies("a tied group came apart already, which is another check's", lambda runs: not _came_apart(runs))
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
     own = _of(runs)
