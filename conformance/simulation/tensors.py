@@ -58,7 +58,7 @@ class SimTensor(torch.Tensor):
 
 
 def wrap(on_cpu: torch.Tensor, device: int, held: Held | None = None) -> SimTensor:
-    """`on_cpu` as a tensor on a simulated device. Raises OutOfMemory. `held` is the storage's booking, if it has one."""
+    """`on_cpu` as a tensor on a simulated device; `held`: its storage's booking, if any. Raises OutOfMemory."""
     held = held or Held(device, on_cpu.untyped_storage().nbytes())
     made: SimTensor = torch.Tensor._make_wrapper_subclass(
         SimTensor,
