@@ -51,7 +51,7 @@ def test_budgets_are_shares_of_the_model():
 
 @pytest.mark.parametrize("kind", ["tied embeddings", "tied blocks", "tied parts"])
 def test_a_model_with_ties_shares_its_weights(kind):
-    model = models.make(scenario_of(num_hidden_layers=2), kind)
+    model = models.make(scenario_of(), kind)
     pairs = declared_pairs(model)
     assert ("lm_head.weight" in pairs) == (kind == "tied embeddings" or "lm_head.weight" in pairs)
     assert all(model.get_parameter(one) is model.get_parameter(other) for one, other in pairs.items())

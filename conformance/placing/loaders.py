@@ -15,6 +15,18 @@ def place_installed(recipe: Recipe) -> Any:
     return LOADERS[recipe.loader](recipe)
 
 
+def place_with_originals(recipe: Recipe) -> Any:
+    """The same, with the tensors that were there before kept as long as the model.
+
+    `dispatch_model` tells tied weights by the addresses they had. Where those are free again, a weight that is
+    brought from the disk to such an address is taken for the tied one, and its values are lost.
+    """
+    originals = list(recipe.model.parameters())
+    model = place_installed(recipe)
+    model.tensors_before_placing = originals
+    return model
+
+
 def planned_by_reference(recipe: Recipe) -> Recipe:
     """The recipe with a map of the reference planner in place of the name of a way to plan one. Raises DoesNotFit."""
     if not isinstance(recipe.device_map, str):

@@ -49,18 +49,18 @@ def stranded_outcome(runs: Runs, world: World) -> Comparison:
     try:
         getattr(runs.subject, "audit", lambda _: None)(model)
     except Exception as error:  # noqa: BLE001 - its words are what is looked at
-        return Comparison() if _names_one(str(error), lost) else _unclear(Crash.of(error), lost)
+        return Comparison() if _names_one(str(error), lost) else _unclear("audit", Crash.of(error), lost)
     outcome = world.outcome(Placed(model))
     if outcome.crash is None and outcome.extra["meta_reads"]:
         ops = ", ".join(sorted(outcome.extra["meta_reads"]))
         return Comparison.of(Difference("values", "meta input", f"an error naming {lost[0]}", f"none; {ops} read it"))
     if outcome.crash is None:
         return Comparison(not_applicable="the decoding does not use the part that was left on meta")
-    return Comparison() if _names_one(outcome.crash.message, lost) else _unclear(outcome.crash, lost)
+    return Comparison() if _names_one(outcome.crash.message, lost) else _unclear("error", outcome.crash, lost)
 
 
-def _unclear(crash: Crash, lost: list[str]) -> Comparison:
-    return Comparison.of(Difference("unclear", "error", f"an error naming {lost[0]}", str(crash)))
+def _unclear(field: str, crash: Crash, lost: list[str]) -> Comparison:
+    return Comparison.of(Difference("unclear", field, f"an error naming {lost[0]}", str(crash)))
 
 
 def _names_one(message: str, lost: list[str]) -> bool:

@@ -6,10 +6,12 @@ Simulated devices are present only while something of the case runs.
 from __future__ import annotations
 
 import copy
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,8 +56,8 @@ class World:
         upstream.no_advice_on_loading()
         self.runs = runs
         self.plan: PlacementPlan = runs.case.plan
-        self._folder = tempfile.TemporaryDirectory(prefix="placement-")  # as long as what is offloaded there
-        self.folder = Path(self._folder.name)
+        self.folder = Path(tempfile.mkdtemp(prefix="placement-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # as long as what is offloaded there
         self.base = models.make(runs.scenario, self.plan.model)
 
     @contextmanager
@@ -110,11 +112,17 @@ class World:
                 with time_limit(), torch.no_grad(), MODEL_CODE.running():
                     model = self.runs.subject.place(self.recipe)  # type: ignore[attr-defined]
             except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
-                return Placed(crash=Crash.of(error))
+                return Placed(crash=self._crash(error))
             placed = self._described(model)
+            _ = placed.report  # made while the devices are there
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
         self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
         return placed
+
+    def _crash(self, error: Exception) -> Crash:
+        """The crash, its words the same whatever the folder is called."""
+        crash = Crash.of(error)
+        return replace(crash, message=crash.message.replace(str(self.folder), "FOLDER"))
 
     def _described(self, model: Any) -> Placed:
         """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
@@ -132,7 +140,7 @@ class World:
             subject, call = calls.make(self.runs, self.plan, self.base, placed)
             probes = [MetaReadsProbe()] if watched else []
             outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
-            outcome.extra["transfers"] = sum(LEDGER.transfers.values())
+            outcome.extra["transfers"] = sum(LEDGER.transfers.values()) if self.plan.simulated else 0
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
             outcome.logits = tuple(step.cpu() for step in outcome.logits)
             outcome.scores = tuple(step.cpu() for step in outcome.scores)
@@ -148,6 +156,8 @@ class World:
         """The call on the placed model."""
         outcome = self.outcome(self.placed)
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
+        brought = "offloaded" in self.placed.holding and outcome.crash is None
+        self.runs.events |= {"brought back"} if brought else set()
         return outcome
 
     @cached_property
@@ -160,5 +170,5 @@ class World:
             with time_limit(), MODEL_CODE.running():
                 model = type(self.base).from_pretrained(folder, dtype=self.base.dtype)
         except Exception as error:  # noqa: BLE001 - saving and loading are what is tested
-            return Placed(crash=Crash.of(error))
+            return Placed(crash=self._crash(error))
         return Placed(model)

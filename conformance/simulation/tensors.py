@@ -22,9 +22,9 @@ _GENERATORS: dict[int, torch.Generator] = {}
 
 
 class SimTensor(torch.Tensor):
-    """A tensor on `sim:N`; `inner` is its value on the CPU, `held` the booking of its storage."""
+    """A tensor on `sim:N`; `on_cpu` is its value on the CPU, `held` the booking of its storage."""
 
-    inner: torch.Tensor
+    on_cpu: torch.Tensor
     held: Held
 
     @staticmethod
@@ -33,7 +33,7 @@ class SimTensor(torch.Tensor):
         return torch.nn.Parameter(value, requires_grad=requires_grad)
 
     def __repr__(self, **_: Any) -> str:
-        return f"{self.inner!r} on {self.device}"
+        return f"{self.on_cpu!r} on {self.device}"
 
     @classmethod
     def __torch_function__(
@@ -41,12 +41,12 @@ class SimTensor(torch.Tensor):
     ) -> Any:
         name = getattr(func, "__name__", "")
         if name == "data_ptr":
-            return args[0].inner.data_ptr()
+            return args[0].on_cpu.data_ptr()
         if name in ("untyped_storage", "storage"):
-            return getattr(args[0].inner, name)()
+            return getattr(args[0].on_cpu, name)()
         if name in ("tolist", "__format__"):
             LEDGER.syncs += 1
-            return getattr(args[0].inner, name)(*args[1:])
+            return getattr(args[0].on_cpu, name)(*args[1:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
@@ -57,18 +57,18 @@ class SimTensor(torch.Tensor):
         return run(func, args, dict(kwargs or {}))
 
 
-def wrap(inner: torch.Tensor, device: int, held: Held | None = None) -> SimTensor:
-    """`inner` as a tensor on a simulated device. Raises OutOfMemory. `held` is the storage's booking, if it has one."""
-    held = held or Held(device, inner.untyped_storage().nbytes())
+def wrap(on_cpu: torch.Tensor, device: int, held: Held | None = None) -> SimTensor:
+    """`on_cpu` as a tensor on a simulated device; `held`: its storage's booking, if any. Raises OutOfMemory."""
+    held = held or Held(device, on_cpu.untyped_storage().nbytes())
     made: SimTensor = torch.Tensor._make_wrapper_subclass(
         SimTensor,
-        inner.shape,
-        strides=inner.stride(),
-        storage_offset=inner.storage_offset(),
-        dtype=inner.dtype,
+        on_cpu.shape,
+        strides=on_cpu.stride(),
+        storage_offset=on_cpu.storage_offset(),
+        dtype=on_cpu.dtype,
         device=torch.device(NAME, device),
     )
-    made.inner, made.held = inner, held
+    made.on_cpu, made.held = on_cpu, held
     return made
 
 
@@ -94,14 +94,14 @@ class _Call:
         return value
 
     def _own(self, value: SimTensor) -> torch.Tensor:
-        index, inner = value.device.index, value.inner
+        index, on_cpu = value.device.index, value.on_cpu
         if self.device < 0:
             self.device = index
         elif index != self.device and self.name not in ACROSS:
             self._refuse(value.device)
-        self.owners[inner.untyped_storage()._cdata] = value
-        self.originals[id(inner)] = value
-        return inner
+        self.owners[on_cpu.untyped_storage()._cdata] = value
+        self.originals[id(on_cpu)] = value
+        return on_cpu
 
     def refuse_other_devices(self) -> None:
         """As CUDA: a tensor elsewhere is refused, unless it is a number on the CPU or an index."""
@@ -184,13 +184,13 @@ def _count(source: str, target: str) -> None:
 def _to_copy(tensor: torch.Tensor, *, device: Any = None, **kwargs: Any) -> torch.Tensor:
     """`to`: the value on another device, or in another dtype."""
     target = torch.device(device) if device is not None else tensor.device
-    inner = tensor.inner if isinstance(tensor, SimTensor) else tensor
+    on_cpu = tensor.on_cpu if isinstance(tensor, SimTensor) else tensor
     kwargs.pop("non_blocking", None)
     if target.type == NAME:
         _count(_place(tensor), f"{NAME}:{target.index or 0}")
-        return wrap(torch.ops.aten._to_copy.default(inner, **kwargs), target.index or 0)
+        return wrap(torch.ops.aten._to_copy.default(on_cpu, **kwargs), target.index or 0)
     _count(_place(tensor), str(target))
-    moved: torch.Tensor = torch.ops.aten._to_copy.default(inner, device=target, **kwargs)
+    moved: torch.Tensor = torch.ops.aten._to_copy.default(on_cpu, device=target, **kwargs)
     return moved
 
 
@@ -198,7 +198,7 @@ def _copy(name: str, first: torch.Tensor, second: torch.Tensor, *_: Any, **__: A
     """`target.copy_(source)`, and `_copy_from(source, target)` as kernels call it."""
     target, source = (first, second) if name == "aten::copy_" else (second, first)
     _count(_place(source), _place(target))
-    plain = [t.inner if isinstance(t, SimTensor) else t for t in (target, source)]
+    plain = [t.on_cpu if isinstance(t, SimTensor) else t for t in (target, source)]
     plain[0].copy_(plain[1])
     return target
 

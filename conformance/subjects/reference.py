@@ -23,10 +23,10 @@ class Reference:
         return special_tokens.prepared_for(model, generation_config, **asked)
 
     def place(self, recipe: Any) -> Any:
-        """The same, but a map that the loader would plan is the reference planner's."""
-        from conformance.placing.loaders import place_installed, planned_by_reference
+        """The same, but a map that the loader would plan is the reference planner's, and no address is used twice."""
+        from conformance.placing.loaders import place_with_originals, planned_by_reference
 
-        return place_installed(planned_by_reference(recipe))
+        return place_with_originals(planned_by_reference(recipe))
 
     def audit(self, model: Any) -> None:
         """Raise PlacementError where the model cannot run as it is placed."""

@@ -22,6 +22,10 @@ BODIES = {
     "repeatable": ("repeatable", ""),
     "purity": ("nothing-of-the-callers-changed", ""),
     "streamer": ("streamer-sees-the-sequence", ""),
+    "placing_crashes": ("planning-never-crashes", ""),
+    "stranded": ("nothing-stranded-on-meta", ""),
+    "placed": ("placed-matches-unplaced", ""),
+    "reloaded": ("save-and-reload-keeps-ties", ""),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from conformance.placing.loaders import place_installed
+from conformance.placing.loaders import place_with_originals
 from conformance.reference.tying import tied_groups
 from conformance.subjects.installed import Installed
 
@@ -19,7 +19,7 @@ class Placer(Installed):
     name = "placer"
 
     def place(self, recipe: Any) -> Any:
-        model = place_installed(recipe)
+        model = place_with_originals(recipe)
         self.spoil(model)
         return model
 

@@ -44,4 +44,5 @@ def answer(model: Any, base: Any) -> dict[str, Any]:
     """What a model says; `base` gives embeddings and an assistant."""
     torch.manual_seed(0)
     out = CALL(model, base)
-    return {"sequences": getattr(out, "sequences", out).tolist()}
+    logits = [step.tolist() for step in out.logits] if hasattr(out, "logits") and out.logits else []
+    return {"sequences": getattr(out, "sequences", out).tolist(), "logits": logits}
