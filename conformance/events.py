@@ -56,8 +56,9 @@ def of_outcome(scenario: Any, outcome: Outcome) -> set[str]:
     if outcome.crash is not None or outcome.sequences is None:
         return {"crashed"}
     settings = scenario.case.settings
-    rows = range(outcome.sequences.shape[0])
-    ends = [scenario.ending(row // settings.copies, outcome.tokens(row)) for row in rows]
+    count = outcome.sequences.shape[0]
+    copies = max(1, count // len(scenario.case.prompt.rows))  # sequences that each row became
+    ends = [scenario.ending(index // copies, outcome.tokens(index)) for index in range(count)]
     found = {_stop(end, settings) for end in ends}
     found |= {"stop: rows differ"} if len({end and end.step for end in ends}) > 1 else set()
     return found | ({"stop: eos given, never met"} if settings.eos and "stop: length" in found else set())

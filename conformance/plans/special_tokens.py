@@ -74,7 +74,10 @@ class Id(Record):
 
     def of(self, values: Sequence[int]) -> Id:
         """The same form with other numbers; for none of them, no id."""
-        return self.replace(values=tuple(values)[:5], device="cpu") if values and self.given else Id()
+        if not values or not self.given:
+            return Id()
+        dtype = "int64" if self.dtype == "float32" else self.dtype  # decoding with float tokens is nobody's promise
+        return self.replace(values=tuple(values)[:5], device="cpu", dtype=dtype)
 
 
 NEVER = MAX_CONFIG_NUMBER - 1  # an end token that no tiny model says
@@ -141,7 +144,7 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
         form: Any = "scalar" if self.pad.form in ("scalar", "tensor") else "number"
         pad = self.pad.replace(form=form).of(number)
         if not self.eos.given:
-            return {"eos": self.eos, "pad": pad}
+            return {"eos": self.eos.replace(device="cpu"), "pad": pad}
         return {"eos": self.eos.of(eos or [abs(int(number)) for number in self.eos.numbers]), "pad": pad}
 
     def constants(self, scenario: Any) -> dict[str, str]:

@@ -49,7 +49,9 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
 def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
     """Settings with end tokens that are met: by place for every row, since one drawn blindly hardly ever is."""
     vocabulary, attentions = vocabulary_of(model), model.attention == "eager"
-    chosen = draw(settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions))
+    chosen = draw(
+        settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions, by_tokens=True)
+    )
     where = draw(st.sampled_from(WHERE))
     if where == "drawn":
         return chosen
