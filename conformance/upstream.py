@@ -131,7 +131,7 @@ def next_inputs(model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any], cou
 def advance(model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: Any, count: int) -> dict[str, Any]:
     """The loop's arguments for the next forward, over the last `count` of `input_ids`.
 
-    In 5.0 `generate` keeps positions in `cache_position` and counts on one token at a time.
+    In 5.0 to 5.2 `generate` keeps positions in `cache_position` and counts on one token at a time.
     """
     encoder_decoder = bool(model.config.is_encoder_decoder)
     kwargs = model._update_model_kwargs_for_generation(
@@ -144,6 +144,10 @@ def advance(model: Any, outputs: Any, kwargs: dict[str, Any], input_ids: Any, co
         kwargs["cache_position"] = torch.arange(int(last) - count + 1, int(last) + 1, device=input_ids.device)
         if kwargs.get(mask) is not None:
             kwargs[mask] = torch.nn.functional.pad(kwargs[mask], (0, count - 1), value=1)
+        positions = kwargs.get("decoder_position_ids" if encoder_decoder else "position_ids")
+        if positions is not None and positions.shape[-1] < count:  # 5.2 keeps the last one only
+            name = "decoder_position_ids" if encoder_decoder else "position_ids"
+            kwargs[name] = positions[..., -1:] + torch.arange(1 - count, 1)
     return kwargs
 
 

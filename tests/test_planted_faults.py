@@ -11,7 +11,10 @@ from conformance.subjects import Subject, load
 
 ELSEWHERE = 4  # examples of the other families, which must not see it
 
-every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+every_fault = pytest.mark.parametrize(
+    "fault",
+    [pytest.param(f, id=f.name, marks=[pytest.mark.quality] if f.rare else []) for f in FAULTS],
+)
 
 
 def family_of(fault):

@@ -13,7 +13,7 @@ import torch
 
 from conformance import upstream
 from conformance.checks.cached import forced_crash
-from conformance.compare import compare_exactly, compare_steps, compare_tokens, crash_difference, unnumbered
+from conformance.compare import compare_exactly, compare_steps, compare_tokens, crash_difference, scale_of, unnumbered
 from conformance.endings import until_end
 from conformance.modes import Modes, Raises
 from conformance.outcome import Crash, Outcome
@@ -437,7 +437,7 @@ def unprocessed(runs: Runs) -> bool:
     return not steered and not settings.do_sample
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="drafts")
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"], script="drafts")
 @applies("scores are processed or sampled from", unprocessed)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
@@ -459,7 +459,7 @@ def same_model_is_believed(runs: Runs) -> Comparison:
             scores = outcome.scores[r.length + r.accepted - start][0]
             gap = float(scores.max() - scores[r.draft[r.accepted]])
             where = f"position {r.length + r.accepted}"
-            if gap <= 2 * runs.bound * float(scores.abs().max()):
+            if gap <= 2 * runs.bound * scale_of([scores]):
                 result.ties.append(f"{where}: the drafted token is {gap:.1e} below")
             else:
                 wanted = f"{right} of {len(r.draft)} drafted tokens accepted"
@@ -477,16 +477,17 @@ def says(runs: Runs, length: int, drafted: int) -> int:
 @applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
 @applies("the run raises", runs_at_all)
 def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
-    """Each model gets the images or the sound of a call exactly once, an assistant at most once.
+    """Each model gets the images or the sound of a call exactly once, an assistant that drafts as well.
 
-    However many chunks and rounds there are: whoever sees an image twice has taken it for another one.
+    However many chunks and rounds there are: whoever sees an image twice has taken it for another one, and an assistant
+    that never sees it drafts for another prompt.
     """
-    used = everything(runs).extra["media"]
-    for who, least in (("main", 1), ("assistant", 0)):
+    outcome = everything(runs)
+    used, ran = outcome.extra["media"], {call.who for call in outcome.extra["preparations"]}
+    for who in sorted(ran, reverse=True):
         counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
         name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))
-        if not least <= most <= 1:
+        if most != 1:
             kind = "missing" if most == 0 else "changed"
-            wanted = "once" if least else "at most once"
-            return Comparison.of(Difference(kind, f"{who} media", wanted, f"{most} times", name))
+            return Comparison.of(Difference(kind, f"{who} media", "once", f"{most} times", name))
     return Comparison()

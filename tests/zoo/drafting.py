@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -299,6 +300,21 @@ def second_prefill_differs() -> Iterator[None]:
             outputs.logits = outputs.logits * (1 + 1e-6)
         known.add(model)
         return outputs
+
+    with patch.object(prefill.Start, "prefill", prefilled):
+        yield
+
+
+@contextmanager
+def prefills_twice() -> Iterator[None]:
+    """The prompt is fed to a cache that is thrown away, and then again."""
+    right = prefill.Start.prefill
+
+    def prefilled(self, model, input_ids, generation_config, kwargs):
+        name = upstream.cache_name(kwargs)
+        spare = {**kwargs, name: copy.deepcopy(kwargs[name])} if name else dict(kwargs)
+        right(self, model, input_ids, generation_config, spare)
+        return right(self, model, input_ids, generation_config, kwargs)
 
     with patch.object(prefill.Start, "prefill", prefilled):
         yield

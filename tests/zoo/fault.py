@@ -15,6 +15,7 @@ class Fault:
     """`seen_as`: the (kind, field) that the difference may have; `also`: other check → why it may fail too.
 
     `examples`: it is found within so many counted examples of one item.
+    rare: few cases meet it, so that finding it takes longer than a quick test may.
     """
 
     found_by: str
@@ -24,6 +25,7 @@ class Fault:
     also: Mapping[str, str] = field(default_factory=dict)
     architecture: str = "llama"
     examples: int = 50
+    rare: bool = False
 
     @property
     def name(self) -> str:

@@ -14,46 +14,59 @@ FIRST, RECORDS, CONFIGS = (
     "assisted-leaves-configs-alone",
 )
 CACHE, LENGTH = "assisted-leaves-the-cache-ordinary", "drafts-are-as-long-as-asked"
+IMAGES = "multimodal-inputs-are-used-once"
 BELIEVED, AGAIN = "same-model-is-believed", "mode-is-repeatable"
 LOGITS = ("values", "logits")
 EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifies it"}
 
 
-def _planted(found_by, planted, *pairs, also=()):
-    return Fault(found_by, seen(*pairs), Reference, planted, also=dict(also))
+def _planted(found_by, planted, *pairs, also=(), **parts):
+    return Fault(
+        found_by, seen(*pairs), Reference, planted, also=dict(also), examples=300 if parts.get("rare") else 50, **parts
+    )
 
 
 FAULTS = (
     _planted(ASSISTED, drafting.accepts_one_too_many, ("tokens", "sequences"), also=EVERY_DRAFT),
-    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT),
-    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT),
+    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT, rare=True),
+    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT, rare=True),
     _planted(
         ASSISTED,
         drafting.ends_inside_drafts_ignored,
         ("length", "sequences"),
         ("length", "logits"),
         also=EVERY_DRAFT,
+        rare=True,
     ),
     _planted(ASSISTED, drafting.scores_of_rejected_tokens_kept, ("length", "logits"), also=EVERY_DRAFT),
     _planted(LOOKUP, drafting.lookup_needs_an_occurrence, ("crash", "crash")),
-    _planted(EXIT, drafting.layers_stay_cut, LOGITS, ("crash", "crash")),
-    _planted(RECORDS, drafting.states_of_the_first_token, ("values", "hidden_states"), ("values", "attentions")),
-    _planted(BELIEVED, drafting.assistant_keeps_rejected_tokens, ("tokens", "draft")),
+    _planted(EXIT, drafting.layers_stay_cut, LOGITS, ("crash", "crash"), rare=True),
+    _planted(
+        RECORDS, drafting.states_of_the_first_token, ("values", "hidden_states"), ("values", "attentions"), rare=True
+    ),
+    _planted(BELIEVED, drafting.assistant_keeps_rejected_tokens, ("tokens", "draft"), rare=True),
     _planted(
         CONFIGS,
         drafting.schedule_written_into_the_config,
         ("changed", "assistant.generation_config.num_assistant_tokens"),
     ),
-    _planted(LENGTH, drafting.drafts_too_much, ("length", "draft")),
+    _planted(LENGTH, drafting.drafts_too_much, ("length", "draft"), rare=True),
     _planted(CACHE, drafting.cache_keeps_a_mode, ("added", "cache record_past"), ("changed", "cache record_past")),
     _planted(FIRST, drafting.never_first, ("missing", "is_first_iteration"), also={EMBEDS: "only then they are used"}),
     _planted(
         FIRST, drafting.always_first, ("changed", "is_first_iteration"), ("changed", "assistant is_first_iteration")
     ),
+    _planted(
+        IMAGES,
+        drafting.prefills_twice,
+        ("changed", "main media"),
+        also={FIRST: "the second prefill is a first iteration too"},
+        architecture="llava",
+    ),
     _planted(CHUNKED, drafting.chunk_positions_off_by_one, LOGITS),
     _planted(CHUNKED, drafting.last_partial_chunk_dropped, LOGITS, also={TURNS: "an earlier call is made in chunks"}),
     _planted(TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash")),
-    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS),
+    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS, rare=True),
     _planted(
         AGAIN, drafting.second_prefill_differs, ("changed", "logits"), ("changed", "sequences"), ("changed", "scores")
     ),
