@@ -472,6 +472,13 @@ def says_croppable(model: Any, a_cache: Any) -> bool | None:
     return False if getattr(model, "_is_stateful", False) else None
 
 
+def is_cache(thing: Any) -> bool:
+    """Whether something is a cache of the library's own classes, and no state that a model made up for itself."""
+    from transformers.cache_utils import Cache
+
+    return isinstance(thing, Cache)
+
+
 def cache_layers(a_cache: Any) -> list[Any]:
     """The layers of a cache; of an encoder-decoder cache those of its self-attention."""
     own = getattr(a_cache, "self_attention_cache", a_cache)

@@ -20,7 +20,10 @@ def fails(case, check):
     return judge(case, [check], Installed()).verdicts[check].status == "fail"
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+@pytest.mark.parametrize(
+    "broken",
+    [pytest.param(broken, id=broken.name, marks=[pytest.mark.slow] if broken.slow else []) for broken in BROKEN],
+)
 def test_found_by_the_check_meant_for_it(broken):
     @hypothesis.settings(
         max_examples=EXAMPLES,

@@ -22,6 +22,8 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
     chosen = None if len(rows) == len(runs.rows) else rows
     output = generated(runs, chosen, {"num_beams": plan.beams, "num_return_sequences": plan.beams, **PLAIN_SUM}, {})
     if isinstance(output, Raised):
+        if output.refusal:
+            return Comparison(allowed=[f"generate refuses beams here: {output.crash.message}"[:200]])
         if isinstance(generated(runs, chosen, {}, {}), Raised):
             return Comparison(not_applicable="the same batch raises without beams")
         crashed = crash_difference(output.crash, "the same batch works without beams").differences[0]

@@ -45,7 +45,8 @@ def everything(cache: Any) -> Flat:
 def visible(cache: Any) -> dict[str, tuple[torch.Tensor, bool]]:
     """Path → (states, whether the newest are at the end) of every tensor that the next forward can see.
 
-    A static layer's rows beyond its length are left out: they are what was there before.
+    A static layer's rows beyond its length are left out: they are what was there before. So are attributes with a
+    leading underscore: what a layer keeps there may be put in order only by its next update (a quantised one's beams).
     """
     found: dict[str, tuple[torch.Tensor, bool]] = {}
     for number, layer in enumerate(upstream.cache_layers(cache)):
@@ -58,6 +59,8 @@ def visible(cache: Any) -> dict[str, tuple[torch.Tensor, bool]]:
 
 def _states(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     for path, leaf in flatten(value):
+        if "._" in path:
+            continue
         if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and leaf.ndim > 1:
             yield path, leaf
 
@@ -76,46 +79,33 @@ def stored(cache: Any) -> dict[str, int]:
     return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in visible(cache).items()}
 
 
-def differing(got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]) -> str:
-    """The first visible states that are not there, too few, or of another shape; "" where there are none.
-
-    More than expected is allowed along one axis: what is not needed any more may still be there.
-    """
-    for path, (wanted, _) in expected.items():
-        if path not in got:
-            if wanted.numel():
-                return f"{path} is missing"
-            continue
-        mine, _ = got[path]
-        if wanted.numel() == 0:
-            continue
-        other = [
-            axis for axis in range(wanted.ndim) if mine.ndim == wanted.ndim and mine.shape[axis] != wanted.shape[axis]
-        ]
-        if mine.ndim != wanted.ndim or len(other) > 1 or any(mine.shape[a] < wanted.shape[a] for a in other):
-            return f"{path} has shape {list(mine.shape)} where {list(wanted.shape)} is needed"
-    return ""
-
-
 def apart(
     got: Mapping[str, tuple[torch.Tensor, bool]], expected: Mapping[str, tuple[torch.Tensor, bool]]
 ) -> tuple[float, str]:
-    """How far the visible states are from the expected ones, relative to the largest of their tensor, and where."""
+    """How far the visible states are from the expected ones, relative to the largest of their tensor, and where.
+
+    Where one side stores more, the newest that both have are compared: what is needed is for the next forward to tell.
+    """
     worst, place = 0.0, ""
     for path, (wanted, at_end) in expected.items():
         if path not in got or wanted.numel() == 0:
             continue
         mine = got[path][0]
-        for axis in range(wanted.ndim):
-            surplus = mine.shape[axis] - wanted.shape[axis]
-            if surplus > 0:
-                mine = mine.narrow(axis, surplus if at_end else 0, wanted.shape[axis])
-        if mine.shape != wanted.shape:
+        if mine.ndim != wanted.ndim or mine.numel() == 0:
             continue
+        mine, wanted = _common(mine, wanted, at_end), _common(wanted, mine, at_end)
         size = _gap(mine.double(), wanted.double())
         if size > worst:
             worst, place = size, path
     return worst, place
+
+
+def _common(one: torch.Tensor, other: torch.Tensor, at_end: bool) -> torch.Tensor:
+    """The part of `one` that is no longer than `other` along any axis, at its end or at its beginning."""
+    for axis in range(one.ndim):
+        size = min(one.shape[axis], other.shape[axis])
+        one = one.narrow(axis, one.shape[axis] - size if at_end else 0, size)
+    return one
 
 
 def _gap(mine: torch.Tensor, wanted: torch.Tensor) -> float:

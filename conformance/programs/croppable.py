@@ -8,8 +8,9 @@ import torch
 
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, windows_of
-from conformance.programs.interpreter import Interpreter, Unusable
+from conformance.programs.interpreter import Interpreter
 from conformance.programs.prepared import STATIC, interpreter, plan_of, prepared_for, run
+from conformance.programs.truths import Unusable
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 

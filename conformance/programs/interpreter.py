@@ -9,29 +9,22 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
 
 from conformance import upstream
-from conformance.compare import Noise, compare_exactly, compare_steps, crash_difference, unnumbered
+from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, cut, fed, picked, repeats
 from conformance.programs import contents
 from conformance.programs.machine import Machine, Prepared
+from conformance.programs.truths import LOWER, PROBE, Groups, Truths
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
-Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
-PROBE = 1  # the token that is fed to look ahead
-LOWER = "the cache says something else without any of this: see the checks of the cached family"
 CONTENTS_BOUND = 1e-3  # relative to the largest of a tensor: rounding is far below, another token's states far above
 REFUSALS = ("ValueError", "RuntimeError", "NotImplementedError", "TypeError")
-
-
-class Unusable(RuntimeError):
-    """The same tokens raise without any operation on the cache."""
 
 
 @dataclass
@@ -80,7 +73,7 @@ class Interpreter:
 
     def __post_init__(self) -> None:
         self.machine = Machine.empty(self.model, self.prepared, range(self.prepared.input_ids.shape[0]))
-        self._truths: dict[Any, tuple[Machine, torch.Tensor]] = {}
+        self.truths = Truths(self.runs, self.model, self.prepared)
 
     def run(self, program: Iterable[Op]) -> list[Step]:
         """Do every operation, until one leaves a cache that is not to be relied on."""
@@ -93,31 +86,14 @@ class Interpreter:
                     break
         return self.steps
 
-    # What is true.
-
     @property
     def sources(self) -> tuple[int, ...]:
         """Which row of the prompt each row of the batch is."""
         return tuple(self.machine.sources)
 
-    def truth(self, groups: Groups | None = None, sources: Sequence[int] | None = None) -> tuple[Machine, torch.Tensor]:
-        """A cache that saw the prompt and these groups and nothing else, and the logits of its last forward."""
-        groups = self.groups if groups is None else groups
-        sources = self.sources if sources is None else tuple(sources)
-        key = (sources, groups)
-        if key not in self._truths:
-            self._truths[key] = self._new_truth(groups, sources)
-        return self._truths[key]
-
-    def _new_truth(self, groups: Groups, sources: tuple[int, ...]) -> tuple[Machine, torch.Tensor]:
-        try:
-            if not groups:
-                machine = Machine.empty(self.model, self.prepared, sources)
-                return machine, machine.prefill()
-            machine = self.truth(groups[:-1], sources)[0].copy()
-            return machine, machine.feed(torch.tensor(groups[-1]))
-        except Exception as error:
-            raise Unusable(str(Crash.of(error))) from error
+    def truth(self) -> Machine:
+        """A cache that saw only what is left."""
+        return self.truths.of(self.groups, self.sources)[0]
 
     # Operations.
 
@@ -134,7 +110,7 @@ class Interpreter:
 
     def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
         step, groups = Step(op, recording=self.recording), (*self.groups, *group)
-        expected = self.truth(groups)[1]
+        self.truths.of(groups, self.sources)  # raises where the tokens alone do
         try:
             logits = forward()
         except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
@@ -142,9 +118,9 @@ class Interpreter:
             return step
         self.groups, self.filled = groups, True
         self.recorded += (len(group[0][0]) if group else self._prompt) if self.recording else 0
-        step.wrong = self._compare_logits(logits, expected, groups)
+        step.wrong = self.truths.compare(logits, groups, self.sources)
         step.declared = upstream.says_croppable(self.model, self.machine.cache)
-        if step.wrong.differences and not self._trusted(groups):
+        if step.wrong.differences and not self.truths.trusted(self.sources, groups):
             step.wrong = Comparison(not_applicable=LOWER)
         elif not step.wrong.differences and self.recording:
             self._look(step, groups)  # what only recording spoils is blamed on nothing else
@@ -218,7 +194,7 @@ class Interpreter:
 
     def _reset(self, op: Op) -> Step | None:
         cache = self.machine.cache
-        if not self.filled or not hasattr(cache, "reset"):
+        if not self.filled or not upstream.is_cache(cache):  # other classes cannot be handed to another prefill
             return None
 
         def then() -> None:
@@ -255,12 +231,16 @@ class Interpreter:
             result += self._compare_next()
         if not result.differences and self.filled:
             result += self._compare_contents()
-        if result.differences and not result.not_applicable and not self._trusted(before):
+        if (
+            result.differences
+            and not result.not_applicable
+            and not self.truths.trusted(self.sources, self.groups, before)
+        ):
             result = Comparison(not_applicable=LOWER)
         step.wrong = result
 
     def _compare_lengths(self) -> Comparison:
-        truth = self.truth()[0]
+        truth = self.truth()
         for name, tell in (("length", contents.lengths), ("mask sizes", contents.masks)):
             expected, got = tell(truth.cache), tell(self.machine.cache)
             if expected != got:
@@ -274,10 +254,7 @@ class Interpreter:
         return Comparison()
 
     def _compare_contents(self) -> Comparison:
-        got, expected = contents.visible(self.machine.cache), contents.visible(self.truth()[0].cache)
-        missing = contents.differing(got, expected)
-        if missing:
-            return Comparison.of(Difference("shape", "contents", "what the next forward needs", missing))
+        got, expected = contents.visible(self.machine.cache), contents.visible(self.truth().cache)
         gap, place = contents.apart(got, expected)
         if gap > CONTENTS_BOUND:
             return Comparison.of(
@@ -289,51 +266,16 @@ class Interpreter:
         ahead = self.machine.copy()
         probe: Groups = ((((PROBE,),) * len(self.sources)),) if self.filled else ()
         groups = (*self.groups, *probe)
-        expected = self.truth(groups)[1]
+        self.truths.of(groups, self.sources)
         try:
             logits = ahead.feed(torch.tensor(probe[0])) if self.filled else ahead.prefill()
         except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
             return crash_difference(Crash.of(error), "the next token works on a cache that saw only these")
-        return self._compare_logits(logits, expected, groups)
-
-    def _compare_logits(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups) -> Comparison:
-        """Both of shape (rows, n, vocabulary): those of the last n positions after these groups."""
-        result = Comparison()
-        for row, source in enumerate(self.sources):
-            history = [token for group in groups for token in group[row]]
-            first = len(history) + 1 - got.shape[1]
-
-            def noise(step: int, source: int = source, history: list[int] = history, first: int = first) -> float:
-                return self.runs.noise(source, [*history, 0])(first + step)
-
-            where = f"row {row} " if len(self.sources) > 1 else ""
-            result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
-        return result
-
-    def _trusted(self, before: Groups) -> bool:
-        """Whether plain caches say what recomputing everything says, on these tokens and on those before a crop."""
-        histories = {(self.sources, self.groups), (self.sources, before)}
-        return all(self._as_recomputed(groups, sources) for sources, groups in histories)
-
-    def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
-        probe: Groups = ((((PROBE,),) * len(sources)),)
-        groups = (*groups, *probe)
-        said = self.truth(groups, sources)[1]
-        for row, source in enumerate(sources):
-            history = [token for group in groups for token in group[row]]
-            expected = self.runs.oracle.logits(source, [*history, 0])[-1]
-            noise = self.runs.noise(source, [*history, 0])
-            steps = len(history)
-            found = compare_steps(
-                "logits", [said[row, -1]], [expected], partial(_at, noise, steps), "", self.runs.bound
-            )
-            if found.differences or found.ties:
-                return False
-        return True
+        return self.truths.compare(logits, groups, self.sources)
 
     def _growth(self) -> str:
         """States that are stored beyond what a cache needs that never recorded."""
-        needed = contents.stored(self.truth()[0].cache)
+        needed = contents.stored(self.truth().cache)
         for path, count in contents.stored(self.machine.cache).items():
             if path in needed and count > needed[path]:
                 return f"{unnumbered(path)}: {count} numbers a row where {needed[path]} are needed"
@@ -353,8 +295,3 @@ def refuses(error: BaseException) -> bool:
         return False
     line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
     return line.strip().startswith("raise")
-
-
-def _at(noise: Noise, step: int, _: int) -> float:
-    """The noise of one step, whichever is asked for."""
-    return noise(step)

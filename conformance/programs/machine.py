@@ -40,9 +40,9 @@ def prepare(model: Any, arguments: Mapping[str, Any]) -> Prepared:
     def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
         for name in ("logits_processor", "stopping_criteria"):
             kwargs.pop(name, None)
-        held = upstream.cache_name(kwargs)
-        cache = kwargs.pop(held) if held else None
-        caught.append(Prepared(input_ids, generation_config, kwargs, cache, held))
+        keyword = upstream.cache_name(kwargs)
+        cache = kwargs.pop(keyword) if keyword else None
+        caught.append(Prepared(input_ids, generation_config, kwargs, cache, keyword))
         return input_ids
 
     model.generate(**arguments, custom_generate=catch)

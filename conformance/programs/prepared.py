@@ -15,8 +15,9 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, RollbackPlan
 from conformance.programs import caches
-from conformance.programs.interpreter import Interpreter, Step, Unusable, refuses
+from conformance.programs.interpreter import Interpreter, Step, refuses
 from conformance.programs.machine import Machine, Prepared, prepare
+from conformance.programs.truths import Unusable
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 
@@ -101,7 +102,7 @@ def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> 
 
 
 def _initialize(found: Interpreter) -> None:
-    filled: Machine = found.truth()[0]
+    filled: Machine = found.truth()
     caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
 
 

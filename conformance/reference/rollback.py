@@ -132,7 +132,8 @@ def rollback_class(kind: type) -> type:
 def adopt(a_cache: Any, model: Any, empty: dict[str, Any] | None = None) -> Any:
     """Turn an installed cache, in place, into one that remembers what `model` feeds it; `empty`: its first state."""
     a_cache._rollback = History(model, state_of(a_cache) if empty is None else empty)
-    a_cache.__class__ = rollback_class(type(a_cache))  # type: ignore[arg-type]
+    kind: Any = type(a_cache)
+    a_cache.__class__ = rollback_class(kind)
     return a_cache
 
 
@@ -242,8 +243,8 @@ def cache_for(model: Any, arguments: Mapping[str, Any]) -> Any:
     def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
         for name in ("logits_processor", "stopping_criteria"):
             kwargs.pop(name, None)
-        held = upstream.cache_name(kwargs)
-        caught.append(kwargs[held] if held else _own_kind(model, input_ids, generation_config, kwargs))
+        keyword = upstream.cache_name(kwargs)
+        caught.append(kwargs[keyword] if keyword else _own_kind(model, input_ids, generation_config, kwargs))
         return input_ids
 
     with torch.no_grad():

@@ -1,0 +1,90 @@
+"""What is true: caches that saw only the tokens that are left, and whether they can be relied on themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from conformance.compare import Noise, compare_steps
+from conformance.outcome import Crash
+from conformance.programs.machine import Machine, Prepared
+from conformance.runs import Runs
+from conformance.verdicts import Comparison
+
+Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
+PROBE = 1  # the token that is fed to look ahead
+LOWER = "the cache says something else without any of this: see the checks of the cached family"
+
+
+class Unusable(RuntimeError):
+    """The same tokens raise without any operation on the cache."""
+
+
+class Truths:
+    """Caches of one class, each filled by the prompt's rows and groups of tokens, and by nothing else."""
+
+    def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
+        self.runs, self.model, self.prepared = runs, model, prepared
+        self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
+
+    def of(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
+        """The cache that these rows of the prompt and these groups fill, and the logits of its last forward.
+
+        Raises Unusable.
+        """
+        key = (tuple(sources), groups)
+        if key not in self._made:
+            try:
+                self._made[key] = self._new(groups, sources)
+            except Unusable:
+                raise
+            except Exception as error:
+                raise Unusable(str(Crash.of(error))) from error
+        return self._made[key]
+
+    def _new(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
+        if not groups:
+            machine = Machine.empty(self.model, self.prepared, sources)
+            return machine, machine.prefill()
+        machine = self.of(groups[:-1], sources)[0].copy()
+        return machine, machine.feed(torch.tensor(groups[-1]))
+
+    def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
+        """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
+        expected, result = self.of(groups, sources)[1], Comparison()
+        for row in range(len(sources)):
+            noise = self._noise(groups, sources, row, got.shape[1])
+            where = f"row {row} " if len(sources) > 1 else ""
+            result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
+        return result
+
+    def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
+        """Whether these caches say of one more token what recomputing everything says."""
+        return all(self._as_recomputed(groups, sources) for groups in set(histories))
+
+    def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
+        groups = (*groups, ((PROBE,),) * len(sources))
+        said = self.of(groups, sources)[1]
+        for row, source in enumerate(sources):
+            expected = self.runs.oracle.logits(source, [*history(groups, row), 0])[-1]
+            noise = self._noise(groups, sources, row, 1)
+            found = compare_steps("logits", [said[row, -1]], [expected], noise, "", self.runs.bound)
+            if found.differences or found.ties:
+                return False
+        return True
+
+    def _noise(self, groups: Groups, sources: Sequence[int], row: int, count: int) -> Noise:
+        """The model's response to rounding at the last `count` positions of a row."""
+        tokens = history(groups, row)
+
+        def at(step: int) -> float:
+            return self.runs.noise(sources[row], [*tokens, 0])(len(tokens) + 1 - count + step)
+
+        return at
+
+
+def history(groups: Groups, row: int) -> list[int]:
+    """All that a row was fed after its prompt."""
+    return [token for group in groups for token in group[row]]
