@@ -17,10 +17,10 @@ class Seen:
     """One run, from outside.
 
     deferred: something was copied asynchronously. forwards: of the model, the prefill included; finished: those that
-    did not raise; own_step_waits: those that began after a wait for a copy issued since the one before. reads: values taken from the device between the
-    prefill and the end; `reads_in_forwards` of them by the model. visible: the prefill's outputs held a cache;
-    says: whether it said that it can be put back; recording_early: past states were recorded during the prefill.
-    cache: the live cache, or None where none was met.
+    did not raise; own_step_waits: those that began after a wait for a copy issued since the one before. reads: values
+    taken from the device between the prefill and the end; `reads_in_forwards` of them by the model. visible: the
+    prefill's outputs held a cache; says: whether it said that it can be put back; recording_early: past states were
+    recorded during the prefill. cache: the live cache, or None where none was met.
     """
 
     deferred: bool = False
