@@ -138,7 +138,7 @@ def _tell(runs: Runs, both: Stopped) -> None:
     """Events and figures of the case."""
     if both.immediate.crash or both.deferred.crash:
         return
-    runs.events |= events.of_outcome(runs.case, both.immediate)
+    runs.events |= events.of_outcome(runs.scenario, both.immediate)
     runs.events.add("deferred" if both.seen.deferred else "not deferred")
     where = "the cache outlives" if both.outlives else "no cache outlives"
     runs.events.add(f"undone: {both.undone}" + (f", {where}" if both.undone else ""))
