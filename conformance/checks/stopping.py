@@ -157,9 +157,8 @@ def deferral_never_waits_for_its_own_step(runs: Runs) -> Comparison:
     waits = both.seen.own_step_waits
     if waits:
         return Comparison.of(Difference("length", "waits", "none for the step just issued", f"{waits}"))
-    allowed = both.other_reads_a_step * both.seen.forwards
-    if both.reads_late > allowed:
-        wanted = f"{allowed:g} in {both.seen.forwards} steps"
+    if both.reads_late > both.reads_allowed:
+        wanted = f"at most {both.reads_allowed:g} in {both.seen.forwards} steps"
         return Comparison.of(Difference("length", "values read by the host", wanted, f"{both.reads_late}"))
     return Comparison()
 
