@@ -147,8 +147,8 @@ def _tell(runs: Runs, both: Stopped) -> None:
         return
     runs.events |= events.of_outcome(runs.scenario, both.immediate)
     runs.events.add("deferred" if both.seen.deferred else "not deferred")
-    where = "the cache outlives" if both.outlives else "no cache outlives"
-    runs.events.add(f"undone: {both.undone}" + (f", {where}" if both.undone else ""))
+    undone = "undone: 1, the cache outlives" if both.outlives else "undone: 1, no cache outlives"
+    runs.events.add(undone if both.undone else "undone: 0")
     for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):
         seen = _seen(outcome)
         if name == "immediate" or seen.deferred:
