@@ -22,7 +22,7 @@ class StoppingPlan(Plan, family="stopping"):
     passed in says of itself: whether it can be put back (as its kind does), that it cannot, or nothing. recording:
     the caller had switched the recording of past states on.
     tensor_only: nothing but the sequences is returned. uncached: `use_cache` off. pad_beyond: the pad id is outside
-    the vocabulary. assistant: the loop is that of an assistant. sequences: returned for each prompt, when sampling.
+    the vocabulary. assistant: the loop is that of an assistant.
     processor: a processor of the caller's that depends on how often it was called; stop_after: a criterion of the
     caller's stops after so many calls (0: there is none).
     raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
@@ -40,7 +40,6 @@ class StoppingPlan(Plan, family="stopping"):
     uncached: bool = False
     pad_beyond: bool = False
     assistant: bool = False
-    sequences: Annotated[int, Field(ge=1, le=3)] = 1
     processor: bool = False
     stop_after: Annotated[int, Field(ge=0, le=8)] = 0
     raises: Literal["", "streamer", "processor", "criterion"] = ""
@@ -61,19 +60,18 @@ class StoppingPlan(Plan, family="stopping"):
         dull = {"raises_at", "room", "lag"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
 
-    def changes(self, vocabulary: int, sampling: bool) -> dict[str, Any]:
+    def changes(self, vocabulary: int) -> dict[str, Any]:
         """What the plan changes in the generation config, by field; a static cache apart."""
         found: dict[str, Any] = {}
         if self.tensor_only:
             found |= {"return_dict_in_generate": False, **dict.fromkeys(OUTPUTS, False)}
         found |= {"use_cache": False} if self.uncached else {}
         found |= {"pad_token_id": vocabulary + 3} if self.pad_beyond else {}
-        found |= {"is_assistant": True} if self.assistant else {}
-        return found | ({"num_return_sequences": self.sequences} if self.sequences > 1 and sampling else {})
+        return found | ({"is_assistant": True} if self.assistant else {})
 
     def constants(self, scenario: Any) -> dict[str, str]:
         """The changes in the generation config."""
-        return {"CHANGES": repr(self.changes(scenario.vocabulary, scenario.case.settings.do_sample))}
+        return {"CHANGES": repr(self.changes(scenario.vocabulary))}
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What can be told before anything ran."""

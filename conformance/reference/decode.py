@@ -85,9 +85,9 @@ def filled(tokens: torch.Tensor, finished: torch.Tensor, criteria: Any, generati
     """The tokens of a step, shape (batch,), with padding where a row is finished.
 
     As in the installed loop, nothing is filled up where no criterion knows an end token: a row that something else
-    ended goes on until all have ended.
+    ended goes on until all have ended. No value is asked for: on an accelerator the host would have to wait for it.
     """
-    if not any(hasattr(criterion, "eos_token_id") for criterion in criteria) or not finished.any():
+    if not any(hasattr(criterion, "eos_token_id") for criterion in criteria):
         return tokens
     return torch.where(finished, generation_config._pad_token_tensor.to(tokens.device), tokens)
 
@@ -123,7 +123,6 @@ def plain_loop(streamer: Any = None, prefill: Callable[..., Any] = upstream.pref
             record.add(outputs, logits, scores)
             tokens = choose(scores, generation_config.do_sample)
             tokens = filled(tokens, finished, stopping_criteria, generation_config)
-
             input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
             finished = finished | stopping_criteria(input_ids, record.scores)
             if streamer is not None:

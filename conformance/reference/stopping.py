@@ -14,7 +14,7 @@ import torch
 from conformance import upstream
 from conformance.call import Call
 from conformance.reference.cache_state import CacheState, snapshot
-from conformance.reference.decode import Loop, Recorder, choose
+from conformance.reference.decode import Loop, Recorder, choose, filled
 
 # The attributes that say how long a table of positions is. Rotary positions have no table, but waiting costs little.
 POSITIONS = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len", "context_length")
@@ -183,7 +183,6 @@ class Decoding:
         self.processors, self.criteria, self.config = processors, criteria, config
         self.record = Recorder(model, config)
         self.finished = torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device)
-        self._ends = any(hasattr(criterion, "eos_token_id") for criterion in criteria)
 
     def forward(self) -> Any:
         """The forward over the last token."""
@@ -198,9 +197,7 @@ class Decoding:
         logits = outputs.logits[:, -1].to(copy=True, dtype=torch.float32, device=self.ids.device)
         scores = self.processors(self.ids, logits)
         self.record.add(outputs, logits, scores)
-        tokens = choose(scores, self.config.do_sample)
-        if self._ends:
-            tokens = torch.where(self.finished, self.config._pad_token_tensor.to(tokens.device), tokens)
+        tokens = filled(choose(scores, self.config.do_sample), self.finished, self.criteria, self.config)
         self.ids = torch.cat([self.ids, tokens[:, None]], dim=-1)
         self.finished = self.finished | self.criteria(self.ids, self.record.scores)
         return tokens

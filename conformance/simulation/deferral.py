@@ -16,15 +16,16 @@ from conformance.simulation.late import LateDevice
 class Seen:
     """One run, from outside.
 
-    deferred: something was copied asynchronously. forwards: of the model, the prefill included; own_step_waits: those
-    that began after a wait for a copy issued since the one before. reads: values taken from the device between the
-    prefill and the end; `reads_in_forwards` of them by the model. visible: the prefill's outputs held a cache;
-    says: whether it said that it can be put back; recording_early: past states were recorded during the prefill.
-    cache: the live cache, or None where none was met.
+    deferred: something was copied asynchronously. forwards: of the model, the prefill included; finished: those that
+    did not raise; own_step_waits: those that began after a wait for a copy issued since the one before. reads: values
+    taken from the device between the prefill and the end; `reads_in_forwards` of them by the model. visible: the
+    prefill's outputs held a cache; says: whether it said that it can be put back; recording_early: past states were
+    recorded during the prefill. cache: the live cache, or None where none was met.
     """
 
     deferred: bool = False
     forwards: int = 0
+    finished: int = 0
     own_step_waits: int = 0
     reads: int = 0
     reads_in_forwards: int = 0
@@ -54,6 +55,7 @@ class Deferral:
                 seen.recording_early = upstream.records(seen.cache)
 
         def after(_: Any, __: Any, outputs: Any) -> None:
+            seen.finished += 1
             cache = upstream.cache_of(outputs)
             seen.cache = cache if cache is not None else seen.cache
             if device.forwards == 1:

@@ -48,7 +48,8 @@ class CountingCriterion(StoppingCriteria):
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:  # noqa: ARG002
         """(batch,) bool."""
-        stop = 0 < self.stop_after <= self.calls.one_more()
+        call = self.calls.one_more()
+        stop = 0 < self.stop_after <= call
         return torch.full((input_ids.shape[0],), stop, dtype=torch.bool, device=input_ids.device)
 
 

@@ -11,14 +11,17 @@ from conformance import upstream
 from conformance.call import Call
 from conformance.runs import Runs
 from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, StatefulProcessor
+from conformance.stopping_settings import own_criteria
 from conformance.subjects.installed import Installed
 
 FILLED = 2  # tokens of the call that fills a cache
+NOTHING = ("eos_token_id", "forced_eos_token_id", "min_new_tokens", "min_length")
 PLAIN: dict[str, Any] = {
     "do_sample": False,
-    "eos_token_id": None,
+    "num_return_sequences": 1,
     "output_attentions": False,
     "output_hidden_states": False,
+    **dict.fromkeys(NOTHING),
 }
 
 
@@ -51,7 +54,7 @@ def with_hooks(runs: Runs, call: Call, raises: bool = False) -> Call:
 def config_of(runs: Runs) -> dict[str, Any]:
     """What the plan changes in the generation config."""
     plan = runs.case.plan
-    changes: dict[str, Any] = plan.changes(runs.scenario.vocabulary, runs.case.settings.do_sample)
+    changes: dict[str, Any] = plan.changes(runs.scenario.vocabulary)
     made_static = plan.static and not plan.passed_in and not plan.uncached
     return changes | (upstream.static_cache_settings() if made_static else {})
 
@@ -69,14 +72,26 @@ def with_callers_cache(runs: Runs, call: Call) -> Call:
     inputs, cache = copy.deepcopy(kept)
     if plan.recording:
         upstream.record_past(cache)
-    return call.replace(inputs=inputs, extras={**call.extras, upstream.cache_argument(runs.scenario.pristine): cache})
+    name = upstream.cache_argument(runs.scenario.pristine)
+    return from_here(runs, call, inputs).replace(extras={**call.extras, name: cache})
+
+
+def from_here(runs: Runs, call: Call, inputs: dict[str, Any]) -> Call:
+    """The call on inputs that may begin later than the case's: limits and criteria count from where these end."""
+    scenario = runs.scenario
+    width = inputs.get("decoder_input_ids", inputs["input_ids"]).shape[1]
+    if width == scenario.width():
+        return call.replace(inputs=inputs)
+    criteria = own_criteria(runs.case.settings, runs.rows, width, scenario.vocabulary)
+    config = scenario.generation_config(width, **config_of(runs))
+    return call.replace(inputs=inputs, generation_config=config, criteria=criteria)
 
 
 Kept = tuple[dict[str, torch.Tensor], Any]
 
 
 def _callers_cache(runs: Runs, call: Call) -> Kept | None:
-    plan, steps = runs.case.plan, call.generation_config.max_new_tokens
+    plan, steps = runs.case.plan, runs.case.settings.max_new_tokens
     if plan.static and plan.room is not None:
         steps = _steps_needed(runs, call) + plan.room
     kept = _cache(runs, call, steps, plan.static)
@@ -88,12 +103,12 @@ def _callers_cache(runs: Runs, call: Call) -> Kept | None:
 
 def _steps_needed(runs: Runs, call: Call) -> int:
     """The steps of this call with a growing cache, as far as it has nothing of the caller's that changes them."""
-    kept = _cache(runs, call, call.generation_config.max_new_tokens, static=False)
+    kept = _cache(runs, call, runs.case.settings.max_new_tokens, static=False)
     if kept is None:
         return 1
     inputs, cache = kept
     name = upstream.cache_argument(runs.scenario.pristine)
-    outcome = runs.run(with_hooks(runs, call.replace(inputs=inputs, extras={name: cache})))
+    outcome = runs.run(with_hooks(runs, from_here(runs, call, inputs).replace(extras={name: cache})))
     return max(1, outcome.steps)
 
 
@@ -115,7 +130,7 @@ def _cache(runs: Runs, call: Call, steps: int, static: bool) -> Kept | None:
 def _filled(runs: Runs, call: Call, cache: Any, steps: int) -> Kept:
     """The cache after a call of so many new tokens, and the inputs of the call that goes on."""
     name = upstream.cache_argument(runs.scenario.pristine)
-    first = runs.call(**PLAIN, max_new_tokens=steps).replace(extras={name: cache})
+    first = runs.call(**PLAIN, max_new_tokens=steps).replace(extras={name: cache}, criteria=())
     with torch.no_grad():
         sequences = Installed().generate(runs.shareable_model(), first).sequences
     return following(call.inputs, sequences, runs.scenario.encoder_decoder), cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil, inf
 
 from conformance import events, upstream
 from conformance.cache_contents import without_garbage
@@ -58,11 +59,17 @@ class Stopped:
         return self.seen.reads - self.seen.reads_in_forwards
 
     @property
-    def other_reads_a_step(self) -> float:
-        """Those of the immediate run, without one a step to decide and one to stream, by step."""
+    def reads_allowed(self) -> float:
+        """How many those may be: what stopping at once takes beside one a step to decide and one to stream.
+
+        For an undone step as many more as it takes for a step after the prefill; where it has none, that is unknown.
+        """
         seen = _seen(self.immediate)
         streamed = max(0, len(self.immediate.streamed) - 1)
-        return max(0, seen.reads - seen.reads_in_forwards - seen.forwards - streamed) / max(1, seen.forwards)
+        others = max(0, seen.reads - seen.reads_in_forwards - seen.forwards - streamed)
+        if not self.undone:
+            return others
+        return others + ceil(others / (seen.forwards - 1)) if seen.forwards > 1 else inf
 
 
 def lacks(runs: Runs) -> str | None:
@@ -140,8 +147,8 @@ def _tell(runs: Runs, both: Stopped) -> None:
         return
     runs.events |= events.of_outcome(runs.scenario, both.immediate)
     runs.events.add("deferred" if both.seen.deferred else "not deferred")
-    where = "the cache outlives" if both.outlives else "no cache outlives"
-    runs.events.add(f"undone: {both.undone}" + (f", {where}" if both.undone else ""))
+    undone = "undone: 1, the cache outlives" if both.outlives else "undone: 1, no cache outlives"
+    runs.events.add(undone if both.undone else "undone: 0")
     for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):
         seen = _seen(outcome)
         if name == "immediate" or seen.deferred:

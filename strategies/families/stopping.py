@@ -27,6 +27,7 @@ RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
     "criterion",
 )
 WORDS: tuple[Literal["its own", "cannot", "none"], ...] = (*("its own",) * 14, "cannot", "none")
+MET = {"min_new_tokens": 0, "against_eos": "nothing"}  # what else would keep an end token from being met
 WHERE = (*("early",) * 7, "last", "mixed", "drawn")
 
 
@@ -61,7 +62,8 @@ def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
     limit = max(2, chosen.max_new_tokens)
     first, last = {"early": (0, limit - 2), "last": (limit - 1, limit - 1), "mixed": (0, limit - 1)}[where]
     places = tuple((row, draw(st.integers(first, last))) for row in range(rows))
-    return chosen.replace(max_new_tokens=limit, eos=(), eos_at=places, pad=draw(st.sampled_from((0, None))))
+    met = MET if where == "early" else {}
+    return chosen.replace(max_new_tokens=limit, eos=(), eos_at=places, pad=draw(st.sampled_from((0, None))), **met)
 
 
 @st.composite
@@ -77,7 +79,8 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it."""
     raises = draw(st.sampled_from(RAISES))
-    cache = draw(st.sampled_from(CACHES))
+    # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
+    cache = draw(st.sampled_from(CACHES if settings.returned == 1 else CACHES[:-1]))
     passed = cache != "made"
     return StoppingPlan(
         lag=draw(st.sampled_from((0, 1, 2, 2))),
@@ -92,7 +95,6 @@ def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
         uncached=draw(rarely(True, False, one_in=16)),
         pad_beyond=draw(rarely(True, False, one_in=20)),
         assistant=draw(rarely(True, False, one_in=24)),
-        sequences=draw(st.sampled_from((1, 2, 3))) if settings.do_sample and cache != "filled" else 1,
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
         raises=raises,
