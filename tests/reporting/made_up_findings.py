@@ -26,6 +26,15 @@ BODIES = {
     "stranded": ("nothing-stranded-on-meta", ""),
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
+    "rollback": ("crop-round-trip", ""),
+    "beams": ("beams-reorder-every-state", "beam 0 step 1"),
+    "assisted_cache": ("window-returns-to-its-size", "assisted run"),
+    "deferred": ("deferred-stop-matches-immediate", ""),
+    "special_ids": ("special-tokens-match-on-cpu", ""),
+    "special_ids_on_meta": ("special-tokens-work-on-meta", ""),
+    "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
+    "special_misplaced": ("misplaced-fails-early-and-clearly", ""),
+    "special_modes": ("special-tokens-serve-every-mode", ""),
 }
 
 
