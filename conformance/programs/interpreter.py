@@ -33,7 +33,7 @@ class Step:
 
     declared: what `is_croppable` said before it; filled, recording: whether the cache held
     tokens before it, and kept what it need not; after: of a forward, the last operation that moved states; covered: a
-    crop of no more than was recorded, on a filled cache; beyond: a crop of more than was fed, after which nothing is known;
+    crop of no more than was recorded, on a filled cache; beyond: a crop of more than was fed;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
     from one that saw only what is left; grown: states that are stored and not needed.
     """
