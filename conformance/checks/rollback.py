@@ -44,6 +44,7 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ("the type keeps state on its modules", lambda runs: not keeps_state(runs.case.model.architecture)),
 )
 BELOW = ("cached-matches-recomputed", "padded-row-matches-alone")
+FORWARDS = ("prefill", "feed")
 SAID_BEFOREHAND = "the cache says that it is not croppable, and recording or cropping it is lossy"
 
 
@@ -87,14 +88,14 @@ def together(*parts: Comparison) -> Comparison:
 
 
 def is_op(*names: str) -> Callable[[Step], bool]:
-    """Whether a step is one of these operations."""
-    return lambda step: step.op.op in names
+    """Whether a step is one of these operations, or a forward after one, which may show what it did not do."""
+    return lambda step: step.op.op in names or (step.op.op in FORWARDS and step.after in names)
 
 
 def silently_wrong(step: Step) -> Comparison:
     """Crashes and differences of a step; lossy ones are allowed where the cache said beforehand that it cannot."""
     found = step.crash if step.crash.differences else step.wrong
-    recorded = step.op.op in ("prefill", "feed") and step.recording
+    recorded = step.op.op in FORWARDS and step.recording
     if found.differences and step.declared is False and (recorded or (step.op.op == "crop" and step.filled)):
         return Comparison(allowed=[SAID_BEFOREHAND])
     return found
@@ -109,8 +110,8 @@ def crop_round_trip(runs: Runs) -> Comparison:
     of the same class that saw only these tokens, filled without recording or cropping. That recording is on is
     not to be seen in any forward before the crop either.
     """
-    wanted = ("prefill", "feed", "record")
-    return of_steps(runs, silently_wrong, lambda s: s.op.op in wanted or (s.op.op == "crop" and s.op.count > 0))
+    forwards = is_op("record", "crop", "")
+    return of_steps(runs, silently_wrong, lambda s: s.op.count > 0 if s.op.op == "crop" else forwards(s))
 
 
 @check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import torch
 
 from conformance.compare import ROUNDING_FACTOR, compare_steps, crash_difference, scale_of
-from conformance.programs.prepared import Raised, generated, plan_of
+from conformance.programs.prepared import Raised, generated, plan_of, settings_of
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
@@ -20,7 +23,8 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
         return Comparison(not_applicable="the plan has no beams")
     rows = [0] if runs.ignores_padding and runs.case.prompt.padded else list(runs.rows)
     chosen = None if len(rows) == len(runs.rows) else rows
-    output = generated(runs, chosen, {"num_beams": plan.beams, "num_return_sequences": plan.beams, **PLAIN_SUM}, {})
+    asked = {"num_beams": plan.beams, "num_return_sequences": plan.beams, **PLAIN_SUM}
+    output = generated(runs, chosen, asked, {})
     if isinstance(output, Raised):
         if output.refusal:
             return Comparison(allowed=[f"generate refuses beams here: {output.crash.message}"[:200]])
@@ -37,9 +41,25 @@ def beams_against_rescoring(runs: Runs) -> Comparison:
         )
         if result.differences:
             break
+    if result.differences and _same_without_cache(runs, chosen, asked, output):
+        return Comparison(not_applicable="beam search without a cache returns the same sequences and scores")
     if result.differences and not _greedily_right(runs, rows, chosen, start):
         return Comparison(not_applicable="decoding this batch greedily on this cache is wrong already")
     return result
+
+
+def _same_without_cache(runs: Runs, chosen: Sequence[int] | None, asked: dict[str, Any], output: Any) -> bool:
+    """Whether the search says the same where there is no cache that could be to blame."""
+    model = runs.scenario.model()
+    without = {**settings_of(runs), **asked, "use_cache": False, "cache_implementation": None}
+    try:
+        with torch.no_grad():
+            other = model.generate(**runs.call(chosen, **without).arguments())
+    except Exception:  # noqa: BLE001 - then it tells nothing
+        return False
+    if not torch.equal(other.sequences, output.sequences):
+        return False
+    return bool(torch.allclose(other.sequences_scores, output.sequences_scores, rtol=1e-4, atol=1e-4))
 
 
 def _greedily_right(runs: Runs, rows: Sequence[int], chosen: Sequence[int] | None, start: int) -> bool:

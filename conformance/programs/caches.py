@@ -57,8 +57,17 @@ def initialize_early(empty: Any, filled: Any, batch: int) -> None:
     sizes = [known[0].shape[3] if shape is None else shape.shape[3] for shape in shapes]
     own = getattr(empty, "self_attention_cache", empty)
     own.early_initialization(
-        batch_size=batch, num_heads=heads, head_dim=sizes, dtype=known[0].dtype, device=known[0].device
+        batch_size=batch,
+        num_heads=_one_or_all(heads),
+        head_dim=_one_or_all(sizes),
+        dtype=known[0].dtype,
+        device=known[0].device,
     )
+
+
+def _one_or_all(values: list[int]) -> int | list[int]:
+    """One number where all layers agree: the first releases take no list."""
+    return values[0] if len(set(values)) == 1 else values
 
 
 def _with_keys(filled: Any) -> list[Any]:

@@ -32,8 +32,8 @@ class Step:
     """What one operation did.
 
     declared: what `is_croppable` said before it; filled, recording: whether the cache held
-    tokens before it, and kept what it need not; covered: a crop of
-    no more than was recorded, on a filled cache; beyond: a crop of more than was fed, after which nothing is known;
+    tokens before it, and kept what it need not; after: of a forward, the last operation that moved states; covered: a
+    crop of no more than was recorded, on a filled cache; beyond: a crop of more than was fed;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
     from one that saw only what is left; grown: states that are stored and not needed.
     """
@@ -42,6 +42,7 @@ class Step:
     declared: bool | None = None
     filled: bool = True
     recording: bool = False
+    after: str = ""
     covered: bool = False
     beyond: bool = False
     crash: Comparison = field(default_factory=Comparison)
@@ -70,6 +71,7 @@ class Interpreter:
     recorded: int = 0
     groups: Groups = ()
     filled: bool = False
+    moved: str = ""
 
     def __post_init__(self) -> None:
         self.machine = Machine.empty(self.model, self.prepared, range(self.prepared.input_ids.shape[0]))
@@ -109,7 +111,7 @@ class Interpreter:
         return self._forward(op, lambda: self.machine.feed(torch.tensor(rows)), (rows,))
 
     def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
-        step, groups = Step(op, recording=self.recording), (*self.groups, *group)
+        step, groups = Step(op, recording=self.recording, after=self.moved), (*self.groups, *group)
         self.truths.of(groups, self.sources)  # raises where the tokens alone do
         try:
             logits = forward()
@@ -218,6 +220,7 @@ class Interpreter:
                 step.crash = crash_difference(crash, f"`{op.op}` is there to be called")
             return step
         then()
+        self.moved = op.op
         if look:
             self._look(step, self.groups)
         return step

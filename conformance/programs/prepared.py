@@ -103,7 +103,10 @@ def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> 
 
 def _initialize(found: Interpreter) -> None:
     filled: Machine = found.truth()
-    caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
+    try:
+        caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
+    except Exception as error:
+        raise Unusable(f"initialised early: {Crash.of(error)}") from error
 
 
 def run(found: Interpreter, program: Iterable[Op]) -> list[Step]:
