@@ -26,6 +26,11 @@ BODIES = {
     "stranded": ("nothing-stranded-on-meta", ""),
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
+    "special_ids": ("special-tokens-match-on-cpu", ""),
+    "special_ids_on_meta": ("special-tokens-work-on-meta", ""),
+    "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
+    "special_modes": ("special-tokens-serve-every-mode", ""),
+    "special_misplaced": ("misplaced-fails-early-and-clearly", ""),
 }
 
 
