@@ -26,7 +26,6 @@ BODIES = {
     "stranded": ("nothing-stranded-on-meta", ""),
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
-<<<<<<< HEAD
     "rollback": ("crop-round-trip", ""),
     "beams": ("beams-reorder-every-state", "beam 0 step 1"),
     "assisted_cache": ("window-returns-to-its-size", "assisted run"),
@@ -36,13 +35,6 @@ BODIES = {
     "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
     "special_misplaced": ("misplaced-fails-early-and-clearly", ""),
     "special_modes": ("special-tokens-serve-every-mode", ""),
-=======
-    "special_ids": ("special-tokens-match-on-cpu", ""),
-    "special_ids_on_meta": ("special-tokens-work-on-meta", ""),
-    "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
-    "special_modes": ("special-tokens-serve-every-mode", ""),
-    "special_misplaced": ("misplaced-fails-early-and-clearly", ""),
->>>>>>> special
 }
 
 
