@@ -69,7 +69,6 @@ class PrefillPlan(Plan, family="prefill"):
     ngrams: Annotated[int, Field(ge=0, le=4)] = 0
     min_new: Annotated[int, Field(ge=0, le=8)] = 0
     guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
-    repeats: Annotated[int, Field(ge=0, le=600)] = 0
 
     @property
     def drafts(self) -> bool:

@@ -39,7 +39,7 @@ FAULTS = (
         rare=True,
     ),
     _planted(ASSISTED, drafting.scores_of_rejected_tokens_kept, ("length", "logits"), also=EVERY_DRAFT),
-    _planted(LOOKUP, drafting.lookup_needs_an_occurrence, ("crash", "crash")),
+    _planted(LOOKUP, drafting.lookup_needs_an_occurrence, ("crash", "crash"), rare=True),
     _planted(EXIT, drafting.layers_stay_cut, LOGITS, ("crash", "crash"), rare=True),
     _planted(
         RECORDS, drafting.states_of_the_first_token, ("values", "hidden_states"), ("values", "attentions"), rare=True
