@@ -63,15 +63,8 @@ def test_a_script_is_short_and_stands_alone(body: str, architecture: str) -> Non
     lines = script.splitlines()
     assert len(lines) <= 80
     assert max(map(len, lines)) <= 120
-<<<<<<< HEAD
-    placed = {"accelerate"} if registry.get(finding.signature.check).family == "placement" else set()
-    assert (
-        {"numpy", "torch", "transformers"} <= imported(script) - STANDARD <= {"numpy", "torch", "transformers"} | placed
-    )
-=======
     allowed = STANDARD | ({"accelerate"} if registry.get(finding.signature.check).family == "placement" else set())
     assert imported(script) - allowed == {"numpy", "torch", "transformers"}
->>>>>>> placement
     assert "5.24.0" in (ast.get_docstring(ast.parse(script)) or "")
 
 
