@@ -166,7 +166,7 @@ def _possible(tokens: Sequence[int], scores: Sequence[Any], where: str) -> Compa
     return Comparison()
 
 
-@check(PREFILL, stands_on=BELOW, script="embeddings")
+@check(PREFILL, stands_on=BELOW)
 @applies("the forward of the type takes no embeddings", lambda runs: takes_embeddings(runs))
 @applies("the prompt is not given as embeddings", has("embeds"))
 def embeddings_match_ids(runs: Runs) -> Comparison:
@@ -182,7 +182,7 @@ def takes_embeddings(runs: Runs) -> bool:
     return "inputs_embeds" in upstream.forward_parameters(runs.scenario.model_class)
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"], script="turns")
+@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"])
 @applies("no earlier call has left a cache", has("turns"))
 def continuing_matches_from_scratch(runs: Runs) -> Comparison:
     """A prompt of which earlier calls have left a part in the cache decodes as it does from scratch.
@@ -200,7 +200,7 @@ def _count_turns(runs: Runs) -> None:
     runs.events |= {"turns: no mask"} if own.bare else set()
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch"], script="chunks")
+@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch"])
 @applies("the prompt is not prefilled in chunks", has("chunk"))
 def chunked_prefill_matches_whole(runs: Runs) -> Comparison:
     """A prompt prefilled in chunks, of a size from one to more than there is, decodes as one prefilled at once."""
@@ -217,7 +217,7 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=UNDRAFTED, script="assisted")
+@check(PREFILL, stands_on=UNDRAFTED)
 @applies("no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted"))
 def assisted_matches_plain(runs: Runs) -> Comparison:
     """What an assistant model drafts changes nothing: sequence, logits and scores are those of plain decoding.
@@ -228,14 +228,14 @@ def assisted_matches_plain(runs: Runs) -> Comparison:
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, script="assisted")
+@check(PREFILL, stands_on=UNDRAFTED)
 @applies("nothing is looked up", drafts_with("lookup"))
 def prompt_lookup_matches_plain(runs: Runs) -> Comparison:
     """Drafts that are looked up in the prompt change nothing: the outcome is that of plain decoding."""
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, script="assisted")
+@check(PREFILL, stands_on=UNDRAFTED)
 @applies(
     "the first layers of an encoder-decoder model are not exited early", lambda runs: not runs.scenario.encoder_decoder
 )
@@ -296,7 +296,7 @@ def runs_at_all(runs: Runs) -> bool:
     return everything(runs).crash is None and not any(runs.alone[row].crash for row in modes(runs).rows)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="preparations")
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
 @applies(
     "the release does not tell preparation of the first iteration",
     lambda runs: upstream.tells_first(runs.scenario.model_class),
@@ -326,7 +326,7 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="states")
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
 @applies(
     "no states are asked for",
     lambda runs: runs.case.settings.output_hidden_states or runs.case.settings.output_attentions,
@@ -355,7 +355,7 @@ def _unless_tied(runs: Runs, result: Comparison) -> Comparison:
     return Comparison(ties=ties[:1]) if result.differences and ties else result
 
 
-@check(PREFILL, script="belongings")
+@check(PREFILL)
 @applies("nothing is drafted", has("draft"))
 def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     """Inputs and configs of both models are afterwards what they were, also after an error in a user's processor.
@@ -374,7 +374,7 @@ def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="returned_cache")
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
 @applies(
     "a drafting call has made the cache already",
     lambda runs: runs.case.plan.made_by != "lookup" or not modes(runs).turns,
@@ -394,7 +394,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     return _unless_tied(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL, script="drafts")
+@check(PREFILL)
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",
@@ -415,7 +415,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, bitwise=True, script="again")
+@check(PREFILL, bitwise=True)
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",
@@ -437,7 +437,7 @@ def unprocessed(runs: Runs) -> bool:
     return not steered and not settings.do_sample
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"], script="drafts")
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"])
 @applies("scores are processed or sampled from", unprocessed)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
@@ -473,7 +473,7 @@ def says(runs: Runs, length: int, drafted: int) -> int:
     return next((n for n in range(drafted) if not script[(length + n) % len(script)]), drafted)
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True, script="media")
+@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
 @applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
 @applies("the run raises", runs_at_all)
 def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:

@@ -161,7 +161,7 @@ def meta_ids_are_refused_clearly(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(SPECIAL, script="special_config", bitwise=True)
+@check(SPECIAL, bitwise=True)
 def special_tokens_change_no_config(runs: Runs) -> Comparison:
     """The generation config that the caller passes is as before, JSON included, also where threads share it.
 
@@ -240,7 +240,7 @@ def _padding_of_beams(runs: Runs, outcome: Outcome) -> Comparison:
     return Comparison()
 
 
-@check(SPECIAL, stands_on=["special-tokens-serve-every-mode"], script="special_meta_defaults", bitwise=True)
+@check(SPECIAL, stands_on=["special-tokens-serve-every-mode"], bitwise=True)
 @applies("the case verifies no draft", lambda runs: runs.case.plan.mode in ("lookup", "assisted"))
 def assisted_survives_special_tokens_on_meta_defaults(runs: Runs) -> Comparison:
     """Where plain decoding works with `meta` as the default device, so do assisted decoding and prompt lookup.

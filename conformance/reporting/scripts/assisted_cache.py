@@ -9,16 +9,14 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import ALONE, CACHE, DRAFT, SETTINGS, make_model
 
 
-@torch.no_grad()
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of plain decoding, and of decoding with the model's disturbed copy as its assistant."""
     config, assistant = GenerationConfig(**SETTINGS, **CACHE), make_model()
     for number, parameter in enumerate(assistant.parameters()):
-        parameter.mul_(1 + 0.05 * (-1) ** number)
+        parameter.data.mul_(1 + 0.05 * (-1) ** number)
     assistant.generation_config.num_assistant_tokens_schedule = "constant"
     assistant.generation_config.num_assistant_tokens = DRAFT
     assistant.generation_config.assistant_confidence_threshold = 0.0
     plain = make_model().generate(**ALONE, generation_config=config)
-    return torch.cat(plain.logits), torch.cat(
-        make_model().generate(**ALONE, generation_config=config, assistant_model=assistant).logits
-    )
+    drafted = make_model().generate(**ALONE, generation_config=config, assistant_model=assistant)
+    return torch.cat(plain.logits), torch.cat(drafted.logits)
