@@ -28,6 +28,7 @@ FAILS_ITSELF = {
     "stopping": "the step too many has no place in what fits exactly, and a cache without the word for it is asked",
     "placement": "a model on the disk takes no ids on model.device, and a stranded weight is not named",
     "prefill": "drafts onto a filled cache, chunks of embeddings, and stop conditions inside a draft",
+    "special_tokens": "end tokens on `meta`, an empty list of them, and parameters without values",
     "rollback": "static and quantised layers of 5.24.0 lack batch operations, on every type",
 }
 

@@ -9,6 +9,7 @@ from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
+from conformance.plans.rollback import Op, RollbackPlan
 from conformance.signature import Signature
 
 # Each body of a script, by a check and the place of a difference that lead to it.
@@ -38,6 +39,12 @@ BODIES = {
 }
 
 
+PLANS = {
+    "cached": CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)),
+    "rollback": RollbackPlan(
+        program=(Op(op="prefill"), Op(op="feed", tokens=(5, 6)), Op(op="crop", count=1)), beams=2, draft=2
+    ),
+}
 ROWS = ((1, 2, 3, 4, 5), (6, 7, 8))
 
 
@@ -53,7 +60,7 @@ def case_of(
     """A small case of the check's family, with two rows of different lengths."""
     config = {name: value for name, value in tiny_config(architecture).items() if name != without}
     family = registry.get(check).family
-    plan = CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)) if family == "cached" else None
+    plan = PLANS.get(family)
     return Case(
         family=family,
         model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),

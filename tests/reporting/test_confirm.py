@@ -67,7 +67,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(folder, confirm(folder, processes=1, timeout=60), time.monotonic() - start)
 
 
-@pytest.mark.parametrize("body", sorted(HEALTHY))
+# The plainest type itself breaks these rules on 5.24.0: a value on `meta` is no error of a type of its own, and a model
+# with weights on `meta` raises vaguely or not at all.
+BROKEN_EVERYWHERE = {"special_ids_refused", "special_misplaced"}
+
+
+@pytest.mark.parametrize("body", sorted(set(HEALTHY) - BROKEN_EVERYWHERE))
 def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     output = ran.output(HEALTHY[body])
     assert output.endswith("exit code 0: the script did not meet the fault\n"), output

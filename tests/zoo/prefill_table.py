@@ -62,6 +62,7 @@ FAULTS = (
         ("changed", "main media"),
         also={FIRST: "the second prefill is a first iteration too"},
         architecture="llava",
+        rare=True,
     ),
     _planted(CHUNKED, drafting.chunk_positions_off_by_one, LOGITS),
     _planted(CHUNKED, drafting.last_partial_chunk_dropped, LOGITS, also={TURNS: "an earlier call is made in chunks"}),

@@ -17,6 +17,6 @@ def logits() -> tuple[torch.Tensor, torch.Tensor]:
     assistant.generation_config.num_assistant_tokens_schedule = "constant"
     assistant.generation_config.num_assistant_tokens = DRAFT
     assistant.generation_config.assistant_confidence_threshold = 0.0
-    plain = make_model().generate(**ALONE, generation_config=config)
+    out = make_model().generate(**ALONE, generation_config=config)
     drafted = make_model().generate(**ALONE, generation_config=config, assistant_model=assistant)
-    return torch.cat(plain.logits), torch.cat(drafted.logits)
+    return torch.cat(out.logits), torch.cat(drafted.logits)
