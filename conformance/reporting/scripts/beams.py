@@ -9,6 +9,8 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import ALONE, BEAMS, CACHE, SETTINGS, make_model
 from conformance.reporting.scripts.recompute import recompute
 
+WHOLE_OUTCOME = True
+
 
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The sums of the recomputed log-probabilities of every beam's tokens, and the scores that came with the beams."""
