@@ -19,5 +19,6 @@ def logits() -> tuple[torch.Tensor, torch.Tensor]:
     for sequence in out.sequences:
         start = ALONE.get("decoder_input_ids", ALONE["input_ids"]).shape[1]
         scores = recompute(sequence[None, :-1], start).log_softmax(-1)
-        sums.append(scores.gather(1, sequence[start:, None]).sum())
+        ends = [n for n, token in enumerate(sequence[start:].tolist(), 1) if token in (config.eos_token_id or [])]
+        sums.append(scores.gather(1, sequence[start:, None])[: min(ends, default=None)].sum())
     return torch.stack(sums)[:, None], out.sequences_scores[:, None]
