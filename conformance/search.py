@@ -25,7 +25,7 @@ from conformance.failures import Failure, same_failure
 from conformance.findings import Finding, Findings, size_of
 from conformance.isolation import judge_where_it_belongs
 from conformance.judge import Judgement
-from conformance.options import ROUND_EXAMPLES, Options
+from conformance.options import Options
 from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
@@ -73,7 +73,7 @@ class Search:
     ) -> None:
         self.item, self.checks, self.options, self.subject = item, checks, options, subject
         self.recorder, self.findings, self.store, self.strategy = recorder, findings, store, strategy
-        self.examples = options.examples or ROUND_EXAMPLES
+        self.examples = options.examples or options.in_a_round
         self.seed = options.item_seed(item.id)
         self.result = ItemResult()
         self.failures: list[Failure] = []

@@ -11,6 +11,7 @@ from conformance.errors import BadInput
 from conformance.globs import select, select_architectures
 from conformance.listing import families_of_checks
 from conformance.options import PR_SEED, Options
+from conformance.planning import pairs_of
 from conformance.subjects import BUILT_IN, load
 
 
@@ -51,7 +52,7 @@ def make_options(
     if subject not in BUILT_IN:
         load(subject)  # one's own; the built-in ones import torch
     drawn_seed = PR_SEED if profile == "pr" else secrets.randbelow(2**31)
-    return Options(
+    options = Options(
         checks=select(checks, families_of_checks(), "check"),
         architectures=select_architectures(architectures),
         subject=subject,
@@ -65,3 +66,4 @@ def make_options(
         deadline=None if budget is None else time.time() + budget,
         report=report_folder(report),
     )
+    return options.spread(len(pairs_of(options)))
