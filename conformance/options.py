@@ -11,7 +11,6 @@ from typing import Any
 from conformance.listing import families_of_checks
 
 ROUND_EXAMPLES, FEWEST_IN_A_ROUND = 20, 5
-USUAL_CASE = 0.5  # seconds: a first round of such cases takes the whole budget, or has twenty of them an item
 MOST_ITEMS = 6000
 QUICKEST_CASE = 0.01  # seconds: rounds are planned so that even such cases would not run out before the deadline
 PR_SEED = 20240229
@@ -23,9 +22,9 @@ PROFILES = ("pr", "nightly")
 class Options:
     """What a run is asked to do.
 
-    checks, architectures: the selected names; examples: counted examples an item (None: `in_a_round`, in as
+    checks, architectures: the selected names; examples: counted examples an item (None: `ROUND_EXAMPLES`, in as
     many rounds as the budget allows); budget: seconds; deadline: epoch seconds or None; fresh: no corpus, no
-    database, no known issues; workers: processes that share the items; in_a_round: see `spread`.
+    database, no known issues; workers: processes that share the items; share: seconds, see `spread`.
     """
 
     checks: tuple[str, ...]
@@ -40,14 +39,13 @@ class Options:
     report: str | None = None
     deadline: float | None = None
     workers: int = 1
-    in_a_round: int = ROUND_EXAMPLES
+    share: float | None = None
 
     def spread(self, items: int) -> Options:
-        """With rounds so short that a budget reaches every item once, as far as that makes sense."""
+        """With the share of a budget that an item has for drawing, so that slow ones do not keep others from theirs."""
         if self.budget is None or items == 0:
             return self
-        fair = int(self.budget * self.workers / (items * USUAL_CASE))
-        return self.replace(in_a_round=max(FEWEST_IN_A_ROUND, min(ROUND_EXAMPLES, fair)))
+        return self.replace(share=self.budget * self.workers / items)
 
     def families(self) -> tuple[str, ...]:
         """The families of the selected checks, sorted."""
@@ -59,7 +57,7 @@ class Options:
         if self.budget is None:
             return 1
         items = max(1, items)
-        enough = self.budget * self.workers / (items * self.in_a_round * QUICKEST_CASE)
+        enough = self.budget * self.workers / (items * ROUND_EXAMPLES * QUICKEST_CASE)
         return int(max(1, min(enough + 1, MOST_ITEMS / items)))
 
     def item_seed(self, item: str) -> int:

@@ -25,7 +25,7 @@ from conformance.failures import Failure, same_failure
 from conformance.findings import Finding, Findings, size_of
 from conformance.isolation import judge_where_it_belongs
 from conformance.judge import Judgement
-from conformance.options import Options
+from conformance.options import FEWEST_IN_A_ROUND, ROUND_EXAMPLES, Options
 from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
@@ -73,7 +73,7 @@ class Search:
     ) -> None:
         self.item, self.checks, self.options, self.subject = item, checks, options, subject
         self.recorder, self.findings, self.store, self.strategy = recorder, findings, store, strategy
-        self.examples = options.examples or options.in_a_round
+        self.examples = options.examples or ROUND_EXAMPLES
         self.seed = options.item_seed(item.id)
         self.result = ItemResult()
         self.failures: list[Failure] = []
@@ -110,13 +110,13 @@ class Search:
                     self.store.healed(check, case)
 
     def _explore(self) -> None:
-        drawn = 0
+        drawn, start, share = 0, time.perf_counter(), self.options.share or float("inf")
 
         def explore(data: st.DataObject) -> None:
             nonlocal drawn
             case = data.draw(self.strategy())
             # After the draw: to Hypothesis, a test that stops where it drew before is an error of the strategy.
-            if self.out_of_time:
+            if self.out_of_time or (drawn > FEWEST_IN_A_ROUND and time.perf_counter() - start > share):
                 raise Enough
             drawn += 1
             # Hypothesis always tries the simplest case first: it runs, but a count of it would be of one case.

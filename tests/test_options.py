@@ -1,19 +1,14 @@
 """How a run's budget becomes rounds."""
 
-import pytest
-
-from conformance.options import FEWEST_IN_A_ROUND, ROUND_EXAMPLES, Options
+from conformance.options import Options
 from conformance.planning import plan
 
 MANY = Options(checks=("repeatable", "cached-matches-recomputed"), architectures=("llama", "gpt2", "mamba"))
 
 
-@pytest.mark.parametrize(
-    ("budget", "workers", "items", "examples"),
-    [(None, 1, 400, ROUND_EXAMPLES), (60, 2, 400, FEWEST_IN_A_ROUND), (1200, 2, 480, 10), (1200, 2, 6, ROUND_EXAMPLES)],
-)
-def test_a_round_is_as_long_as_lets_every_item_have_its_first(budget, workers, items, examples):
-    assert MANY.replace(budget=budget, workers=workers).spread(items).in_a_round == examples
+def test_an_item_has_its_share_of_a_budget():
+    assert MANY.spread(400).share is None
+    assert MANY.replace(budget=1200.0, workers=2).spread(480).share == 5.0
 
 
 def test_rounds_are_the_major_order():

@@ -11,7 +11,7 @@ from conformance.checks import purity
 from conformance.failures import Failure, same_failure
 from conformance.findings import Findings, size_of
 from conformance.judge import HarnessBroke, Verdicts, judge
-from conformance.options import Options
+from conformance.options import FEWEST_IN_A_ROUND, Options
 from conformance.planning import Item
 from conformance.records import read
 from conformance.runs import Runs
@@ -285,3 +285,11 @@ def test_the_same_failure_is_told_from_another_one():
         is None
     )
     assert size_of(case) > size_of(small_case(rows=((3,),)))
+
+
+def test_an_item_that_has_had_its_share_of_time_ends_after_its_fifth_case(folder):
+    search = search_in(folder, Installed(), examples=40, checks=[CACHED])
+    search.options = search.options.replace(share=1e-6)
+    cases = search.run().cases
+    search.recorder.close()
+    assert cases == FEWEST_IN_A_ROUND
