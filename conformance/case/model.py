@@ -30,7 +30,8 @@ class Prompt(Record):
     """Token ids of each row without padding; a shorter row is padded on the left when batched.
 
     For an encoder-decoder model these are the encoder's inputs. `images` are put into each row after its first
-    tokens, one after another, as `conformance.media` says; for a type that hears instead of sees, clips of sound.
+    tokens, one after another, as `conformance.building.media` says; for a type that hears instead of sees, clips of
+    sound.
     """
 
     rows: Annotated[tuple[Row, ...], Field(min_length=1, max_length=8, strict=False)] = ((1,),)
