@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from conformance import media, tying, upstream
+from conformance import tying, upstream
 from conformance.architectures import catalogue
 from conformance.architectures.media import recipe
 from conformance.architectures.shrink import make_config
+from conformance.building.copying import Copier
+from conformance.building.fingerprint import fingerprint_of
+from conformance.building.generation import callers_fields, plain_generation_config
+from conformance.building.inputs import decoder_inputs, text_inputs
+from conformance.building.media import Media
+from conformance.building.models import refuse_large, weight_shapes
 from conformance.call import Call
 from conformance.case import Case, plain
 from conformance.clock import MODEL_CODE
-from conformance.copying import Copier
 from conformance.endings import Ending, ending_of
 from conformance.errors import CaseRefused, NotBuildable
 from conformance.limits import time_limit
-from conformance.stopping_settings import own_criteria, stopping_fields
-from conformance.weights import fill, perturb, tensors
+from conformance.stopping_settings import own_criteria
+from conformance.weights import fill, perturb
 
-MAX_PARAMETERS = 8_000_000
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -43,7 +45,7 @@ class Scenario:
         except Exception as error:
             raise NotBuildable(f"config of {case.model.architecture}: {type(error).__name__}: {error}") from error
         self.vocabulary = int(self.config.get_text_config(decoder=True).vocab_size)
-        self.media = media.Media(self.config, recipe(self.architecture.name), case) if case.prompt.images else None
+        self.media = Media(self.config, recipe(self.architecture.name), case) if case.prompt.images else None
         self._built: dict[str, Any] = {}
         self._copiers: dict[str, Copier] = {}
         self._check_tokens()
@@ -147,26 +149,11 @@ class Scenario:
 
     def refuse_large_model(self) -> None:
         """Raise CaseRefused when the model would not be tiny; nothing of its size is allocated to find out."""
-        from transformers.utils import logging
-
-        logging.set_verbosity_error()
-        try:
-            with torch.device("meta"):
-                model = catalogue.auto_class(self.architecture.task).from_config(self.config)
-        except Exception:  # noqa: BLE001 - a type that cannot be made on `meta` is bounded by its config alone
-            return
-        count = sum(p.numel() for p in model.parameters())
-        if count > MAX_PARAMETERS:
-            raise CaseRefused(f"model.config makes a model of {count} parameters; at most {MAX_PARAMETERS} are allowed")
+        refuse_large(self.architecture.name, self.config)
 
     def plain_generation_config(self) -> Any:
         """The config that the model carries: nothing in it may influence a run by accident."""
-        from transformers import GenerationConfig
-
-        extra = {"decoder_start_token_id": self.decoder_start} if self.encoder_decoder else {}
-        # A pad token that the caller leaves out would be taken from here.
-        pad = None if self.case.settings.pad is None else 0
-        return GenerationConfig(pad_token_id=pad, bos_token_id=1, **extra)
+        return plain_generation_config(self.case.settings, self.decoder_start if self.encoder_decoder else None)
 
     def generation_config(self, width: int | None = None, **changes: Any) -> Any:
         """What the caller passes to `generate`; every field that the model could fill in is explicit.
@@ -175,26 +162,10 @@ class Scenario:
         """
         from transformers import GenerationConfig
 
-        settings, width = self.case.settings, self.width() if width is None else width
-        fields: dict[str, Any] = {
-            "eos_token_id": list(settings.eos) or None,
-            "pad_token_id": settings.pad,
-            "do_sample": settings.do_sample,
-            "num_beams": 1,
-            "use_cache": True,
-            "return_dict_in_generate": True,
-            "output_scores": True,
-            "output_logits": True,
-            "output_attentions": settings.output_attentions,
-            "output_hidden_states": settings.output_hidden_states,
-            **stopping_fields(settings, width, self.vocabulary),
-        }
+        width = self.width() if width is None else width
+        fields = callers_fields(self.case.settings, width, self.vocabulary)
         if self.media and self.media.token is not None:
             fields["suppress_tokens"] = [self.media.token]  # a placeholder that no image stands for is an error
-        if settings.repetition_penalty != 1.0:
-            fields["repetition_penalty"] = settings.repetition_penalty
-        if settings.do_sample:
-            fields |= {"top_k": 0, "top_p": 1.0, "temperature": 1.0}
         if "max_new_tokens" in changes:
             fields.pop("max_length", None)
         return GenerationConfig(**{**fields, **changes})
@@ -227,32 +198,15 @@ class Scenario:
         `input_ids` and `attention_mask`, shape (rows, longest row): padded on the left, for an encoder on the
         right, where its tokenizers pad. Masks are always given, since a missing one is guessed from pad ids.
         An encoder-decoder model also gets its decoder's first token and its mask, shape (rows, 1). With images, what
-        `media.Media.inputs` gives.
+        `Media.inputs` gives.
         """
         numbers = list(range(len(self.rows)) if rows is None else rows)
         chosen = [self.rows[number] for number in numbers]
         width = max(len(row) for row in chosen)
-        ids = [self._padded(row, width, self.case.settings.filler) for row in chosen]
-        mask = [self._padded([1] * len(row), width, 0) for row in chosen]
         seen = self.media.inputs(numbers, width, DTYPES[self.case.model.dtype]) if self.media else {}
-        return {
-            "input_ids": torch.tensor(ids),
-            "attention_mask": torch.tensor(mask),
-            **self._decoder_inputs(len(ids)),
-            **seen,
-        }
-
-    def _padded(self, row: Sequence[int], width: int, filler: int) -> list[int]:
-        padding = [filler] * (width - len(row))
-        return [*row, *padding] if self.encoder_decoder else [*padding, *row]
-
-    def _decoder_inputs(self, count: int) -> dict[str, torch.Tensor]:
-        if not self.encoder_decoder:
-            return {}
-        start = torch.full((count, 1), self.decoder_start)
-        taken = upstream.forward_parameters(self.model_class)
-        mask = {"decoder_attention_mask": torch.ones_like(start)} if "decoder_attention_mask" in taken else {}
-        return {"decoder_input_ids": start, **mask}
+        text = text_inputs(chosen, self.case.settings.filler, right=self.encoder_decoder)
+        start = decoder_inputs(self.model_class, len(chosen), self.decoder_start) if self.encoder_decoder else {}
+        return {**text, **start, **seen}
 
     @property
     def decoder_start(self) -> int:
@@ -268,28 +222,4 @@ class Scenario:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of parameter names, shapes and the set config attributes as the release understood them."""
-        shapes = sorted((name, list(tensor.shape)) for name, tensor in tensors(self.pristine))
-        effective = {path: self._attribute(path) for path in sorted(self.case.model.config)}
-        text = json.dumps([shapes, effective], sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-    def _attribute(self, path: str) -> Any:
-        value: Any = self.config
-        for part in path.split("."):
-            try:
-                value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
-            except Exception:  # noqa: BLE001 - configs with a value per layer raise errors of their own
-                return "differs per layer"
-        return plain(value)
-
-
-def weight_shapes(name: str, config: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of the weights of an architecture with this config, by each of their names.
-
-    Raises NotBuildable where the release cannot make the model.
-    """
-    try:
-        model = upstream.model_class(catalogue.get(name).class_name)(copy.deepcopy(config))
-    except Exception as error:
-        raise NotBuildable(f"{name}: {type(error).__name__}: {error}") from error
-    return tying.shapes_of(model)
+        return fingerprint_of(self.pristine, self.config, self.case.model.config)

@@ -5,7 +5,8 @@ import torch
 from toolbox import small_case
 
 from conformance.architectures.shrink import tiny_config
-from conformance.build import MAX_PARAMETERS, Scenario
+from conformance.build import Scenario
+from conformance.building.models import MAX_PARAMETERS
 from conformance.case import Case, ModelSpec
 from conformance.errors import BadInput, CaseRefused, NotBuildable
 from conformance.snapshots import same

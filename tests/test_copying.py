@@ -7,7 +7,7 @@ import torch
 from toolbox import small_case
 
 from conformance.build import Scenario
-from conformance.copying import Copier
+from conformance.building.copying import Copier
 from conformance.snapshots import changes, module_state
 
 SOME = ("llama", "t5", "mamba", "recurrent_gemma", "gemma3n_text", "xlnet")

@@ -1,8 +1,10 @@
 """What may import what: collecting a suite must not cost an import of torch."""
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ import conformance
 import conformance.strategies
 
 HEAVY = ("torch", "transformers", "accelerate", "numpy")
+ROOT = Path(__file__).parents[1]
+ROOMS = ("conformance", "strategies")  # the folders that are installed; Python 3.10 reads no TOML
 PACKAGE = Path(conformance.__file__).parent
-STRATEGIES = sorted(Path(conformance.strategies.__file__).parent.glob("*.py"))
+STRATEGIES = sorted(Path(conformance.strategies.__file__).parent.rglob("*.py"))
 REFERENCE = sorted((PACKAGE / "reference").glob("*.py"))
 
 SHOW = "import sys; print('heavy:', [name for name in {heavy} if name in sys.modules])"
@@ -97,3 +101,17 @@ def test_references_know_nothing_of_checks(path):
 def test_nothing_imports_the_strategies_by_their_folders_name(path):
     """A bare `import strategies` would meet a user's own module of that name."""
     assert starts(imported(path), "strategies", "tests") == []
+
+
+def test_every_package_on_disk_is_installed():
+    declared = re.search(r"^packages = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL | re.MULTILINE)
+    found = [file.parent.relative_to(ROOT) for room in ROOMS for file in (ROOT / room).rglob("__init__.py")]
+    names = [".".join(folder.parts) for folder in found]
+    names = [f"conformance.{name}" if name.split(".")[0] == "strategies" else name for name in names]
+    assert re.findall(r'"(.+?)"', declared[1]) == sorted(names)
+
+
+def test_test_modules_have_names_of_their_own():
+    """Folders of tests are no packages: a second module of a name stops the collection of all."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]

@@ -5,12 +5,13 @@ import torch
 from toolbox import small_case
 
 from conformance import upstream
-from conformance.assistants import assistant
 from conformance.checks.prefill import modes
+from conformance.drafting.assistants import assistant
+from conformance.drafting.preparations import Preparation, Preparations
+from conformance.drafting.rounds import Round, rounds
+from conformance.drafting.states import aligned_gap, compare_states
 from conformance.plans.prefill import PrefillPlan
-from conformance.preparations import Preparation, Preparations, Round, rounds
 from conformance.runs import Runs
-from conformance.states import aligned_gap, compare_states
 from conformance.subjects.installed import Installed
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from conformance.errors import NotBuildable
 from conformance.reporting import sensitivity as kept
-from conformance.sensitivity import FAULTS, Cell, measure
+from conformance.sensitivity.cells import FAULTS, Cell
+from conformance.sensitivity.measuring import measure
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("llama", ["full"]), ("mamba2", ["convolutional", "recurrent"])])

@@ -14,13 +14,14 @@ import torch
 from conformance import upstream
 from conformance.checks.cached import forced_crash
 from conformance.compare import compare_exactly, compare_steps, compare_tokens, crash_difference, scale_of, unnumbered
+from conformance.drafting.modes import Modes
+from conformance.drafting.processors import Raises
+from conformance.drafting.rounds import rounds
+from conformance.drafting.states import compare_caches, compare_states
 from conformance.endings import until_end
-from conformance.modes import Modes, Raises
 from conformance.outcome import Crash, Outcome
-from conformance.preparations import rounds
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
-from conformance.states import compare_caches, compare_states
 from conformance.verdicts import Comparison, Difference
 
 PREFILL = family(

@@ -9,23 +9,15 @@ from typing import Any
 import torch
 
 from conformance.compare import crash_difference
-from conformance.expected_ids import Expected, expected_ids
 from conformance.outcome import Crash, Outcome
 from conformance.plans.special_tokens import plainly
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.snapshots import changes, snapshot
-from conformance.special_runs import (
-    MetaDefaults,
-    ModuleCalls,
-    Prepared,
-    call_with,
-    in_threads,
-    misplaced_model,
-    model_without_pad,
-    prepared,
-    spoken_ids,
-)
+from conformance.special_tokens.calls import call_with, in_threads, misplaced_model, model_without_pad, spoken_ids
+from conformance.special_tokens.expected import Expected, expected_ids
+from conformance.special_tokens.preparing import Prepared, prepared
+from conformance.special_tokens.probes import MetaDefaults, ModuleCalls
 from conformance.verdicts import Comparison, Difference
 
 SPECIAL = family(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.cache_contents import without_garbage
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.snapshots import Flat
+from conformance.stopping.contents import without_garbage
 from conformance.stopping.pairs import Stopped, after_error, continued, lacks, runs_of
 from conformance.subjects.installed import Installed
 from conformance.verdicts import Comparison, Difference

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from conformance import upstream
-from conformance.build import Scenario, weight_shapes
+from conformance.build import Scenario
+from conformance.building.models import weight_shapes
 from conformance.clock import MODEL_CODE
 from conformance.compare import compare_steps, crash_difference
 from conformance.limits import time_limit

@@ -29,7 +29,7 @@ def sensitivity(
     from conformance.architectures.capabilities import capabilities
     from conformance.globs import select_architectures
     from conformance.reporting import sensitivity as kept
-    from conformance.sensitivity import measure
+    from conformance.sensitivity.measuring import measure
 
     if cases <= 0:
         raise BadInput(f"--cases is {cases}, must be more than zero")

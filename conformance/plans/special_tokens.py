@@ -149,7 +149,7 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
 
     def constants(self, scenario: Any) -> dict[str, str]:
         """The ids as given, as decoded with and as plain numbers; what is expected; and how the plan uses them."""
-        from conformance.expected_ids import expected_ids
+        from conformance.special_tokens.expected import expected_ids
 
         spoken = self.spoken(scenario.case.settings.eos, scenario.vocabulary)
         expected = expected_ids(self, scenario.encoder_decoder)

@@ -1,0 +1,66 @@
+"""What a family adds to a case."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from typing_extensions import Self
+
+from conformance.case.values import Record
+
+if TYPE_CHECKING:
+    from conformance.case.case import Case
+
+
+class Plan(Record):
+    """What a check family adds to a case (a draft plan, a crop program); one subclass a family."""
+
+    family: ClassVar[str]
+    known: ClassVar[dict[str, type[Plan]]] = {}
+
+    def tokens(self) -> tuple[int, ...]:
+        """The token ids in the plan, all of which must be in the model's vocabulary."""
+        return ()
+
+    def within(self, vocabulary: int) -> Self:  # noqa: ARG002
+        """The same plan with its tokens wrapped around to fit another vocabulary."""
+        return self
+
+    def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
+        """The paths that the plan makes a case take, by name; `config` is the model's."""
+        return set()
+
+    def traits(self) -> tuple[str, ...]:
+        """What a failure on a case with this plan may need, by name: the fields that are not at their default."""
+        plainest = type(self)()
+        return tuple(n for n in type(self).model_fields if getattr(self, n) != getattr(plainest, n))
+
+    def plainer(self) -> Iterator[Self]:
+        """Plans with one part plainer than here: each field back at its default."""
+        plainest = type(self)()
+        for name in type(self).model_fields:
+            if getattr(self, name) != getattr(plainest, name):
+                yield self.replace(**{name: getattr(plainest, name)})
+
+    def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""
+        return {}
+
+    def stands_alone(self) -> bool:
+        """Whether a script without this project can show a failure of a case with this plan."""
+        return True
+
+    def __init_subclass__(cls, family: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if family in Plan.known:
+            raise TypeError(f"the family {family!r} has a plan already: {Plan.known[family].__name__}")
+        cls.family = family
+        Plan.known[family] = cls
+
+
+def known_plans() -> dict[str, type[Plan]]:
+    """The plan class of every family."""
+    importlib.import_module("conformance.plans")  # each of its modules registers one
+    return Plan.known

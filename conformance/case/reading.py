@@ -1,0 +1,54 @@
+"""Cases read from JSON, which may be a stranger's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from conformance.case.case import DEFAULT_FAMILY, SCHEMA_VERSION, Case
+from conformance.case.plan import known_plans
+from conformance.errors import CaseRefused, unknown
+
+LARGEST_CASE_FILE = 256 * 1024  # bytes
+
+
+def parse_case(text: str, source: str = "case") -> Case:
+    """A case from JSON text. Raises CaseRefused with one line naming the field that is wrong."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
+        raise CaseRefused(f"{source} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise CaseRefused(f"{source} holds a {type(document).__name__}, not a case (a JSON object)")
+    return case_from_dict(document, source)
+
+
+def case_from_dict(document: dict[str, Any], source: str = "case") -> Case:
+    """A case from a parsed document; see `parse_case`."""
+    version = document.get("schema_version", SCHEMA_VERSION)
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise CaseRefused(
+            f"{source}: schema_version is {version}, written by a newer release; this one reads {SCHEMA_VERSION}"
+        )
+    family = document.get("family", DEFAULT_FAMILY)
+    if isinstance(family, str) and family not in known_plans():
+        raise CaseRefused(f"{source}: {unknown('family', family, known_plans())}")
+    try:
+        return Case.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "case"
+        raise CaseRefused(f"{source}: {field}: {first['msg']}") from None
+
+
+def read_case(path: Path) -> Case:
+    """The case in a file. Raises CaseRefused when it cannot be read, is too long or is not valid."""
+    try:
+        if path.stat().st_size > LARGEST_CASE_FILE:
+            raise CaseRefused(f"{path} is larger than {LARGEST_CASE_FILE} bytes; a case is a few kilobytes")
+        return parse_case(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseRefused(f"cannot read {path}: {error}") from None

@@ -1,0 +1,111 @@
+"""The calls of `generate` with some parts of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from conformance import upstream
+from conformance.call import Call
+from conformance.drafting.assistants import assistant
+from conformance.drafting.parts import Parts
+from conformance.drafting.processors import EndsWith
+from conformance.plans.prefill import MODELS
+
+
+class Calls(Parts):
+    """The calls of one case with parts of its plan, and the models for them."""
+
+    def model(self, parts: Sequence[str]) -> Any:
+        """A new main model; where it is its own assistant it carries an assistant's settings."""
+        model = self.scenario.model()
+        if "draft" in parts and self.plan.drafter == "early_exit":
+            own = model.generation_config
+            own.num_assistant_tokens, own.num_assistant_tokens_schedule = self.plan.most, self.plan.schedule
+            own.assistant_confidence_threshold = self.plan.threshold
+        return model
+
+    def call(self, parts: Sequence[str], model: Any, cache: Any = None) -> Call:
+        """The call with these parts; `cache` holds what the earlier turns left."""
+        inputs = self._inputs(parts, model)
+        extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
+        if "draft" in parts and self.plan.drafter in MODELS:
+            extras["assistant_model"] = assistant(self.scenario, self.plan)
+        cached = self.turns[-1] if "turns" in parts else 0
+        start = {"cached": cached, "only_new": self.plan.only_new and "embeds" not in parts}
+        return Call(
+            inputs=inputs,
+            generation_config=self.scenario.generation_config(**self.config(parts)),
+            mechanism="assisted" if "draft" in parts else "prefill",
+            criteria=(EndsWith(self.stops),) if self.stops else (),
+            extras=extras,
+            options={**(start if cached else {}), **self._media(inputs)},
+        )
+
+    def _media(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """For the reference: which inputs are no text, and where in the prompt the last of them ends."""
+        if self.scenario.media is None:
+            return {}
+        width, text = self.width, ("input_ids", "attention_mask", self.scenario.media.recipe.types)
+        ends = [0]
+        for row in self.rows:
+            ids = self.scenario.rows[row]
+            at = [place for place, token in enumerate(ids, width - len(ids)) if token == self.scenario.media.token]
+            ends.append(max(at, default=-1) + 1)
+        return {"media": tuple(name for name in inputs if name not in text), "media_end": max(ends)}
+
+    def config(self, parts: Sequence[str]) -> dict[str, Any]:
+        """Changes to the case's generation config."""
+        plan, asked = self.plan, {"no_repeat_ngram_size": self.plan.ngrams, "min_new_tokens": self.plan.min_new}
+        changes: dict[str, Any] = {name: value for name, value in asked.items() if value}
+        changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
+        changes |= upstream.static_cache_settings() if plan.static and "turns" not in parts else {}
+        changes |= {"prefill_chunk_size": plan.chunk} if "chunk" in parts else {}
+        if "draft" in parts:
+            changes |= self._drafting_config()
+        return changes
+
+    def _drafting_config(self) -> dict[str, Any]:
+        plan = self.plan
+        if plan.drafter == "lookup":
+            return {"prompt_lookup_num_tokens": plan.most, "max_matching_ngram_size": plan.ngram}
+        if plan.drafter == "early_exit":
+            return {"assistant_early_exit": plan.exit_layer}  # `num_assistant_tokens` is the model's own config's
+        return {"num_assistant_tokens": plan.most} if plan.argument else {}
+
+    def _inputs(self, parts: Sequence[str], model: Any) -> dict[str, Any]:
+        inputs: dict[str, Any] = dict(self.scenario.inputs(self.rows))
+        if "embeds" in parts:
+            inputs = {"inputs_embeds": self.embeddings(model, inputs.pop("input_ids")), **inputs}
+        elif "turns" in parts and self.plan.only_new:
+            inputs["input_ids"] = inputs["input_ids"][:, self.turns[-1] :]
+        if self.bare:
+            inputs.pop("attention_mask")
+        return inputs
+
+    def embeddings(self, model: Any, ids: torch.Tensor) -> torch.Tensor:
+        """The embeddings of ids, shape (batch, length, size)."""
+        with torch.no_grad():
+            found: torch.Tensor = model.get_input_embeddings()(ids).detach()
+        return found
+
+    def processors(self, parts: Sequence[str]) -> Any:
+        """The installed logits processors of the run with these parts, built fresh by `generate` itself."""
+        caught: list[Any] = []
+
+        def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:
+            caught.append(logits_processor)
+            return input_ids
+
+        model = self.scenario.model() if self.guidance != 1.0 else self.scenario.pristine
+        parts = [part for part in parts if part != "draft"]
+        # Older releases keep a static cache that nothing was written to, and cannot use it again.
+        plain = {
+            name: value for name, value in self.config(parts).items() if name not in upstream.static_cache_settings()
+        }
+        call = self.call(parts, model).replace(generation_config=self.scenario.generation_config(**plain))
+        with torch.no_grad():
+            model.generate(**call.arguments(), custom_generate=catch)
+        return caught[0]

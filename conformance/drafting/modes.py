@@ -1,0 +1,63 @@
+"""The runs of a case of the `prefill` family: the plain call with some of the plan's parts, from none to all.
+
+A check asks for its own part and all the lower ones: embeddings, then earlier turns, then chunks, then drafts.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from conformance.drafting.calls import Calls
+from conformance.drafting.preparations import Belongings, MediaUse, Preparations
+from conformance.drafting.processors import After, Forced
+from conformance.drafting.turns import FirstTurnRaised, earlier_turns
+from conformance.outcome import Crash, Outcome
+from conformance.runs import Runs
+
+
+class Modes(Calls):
+    """The runs of one case with parts of its plan."""
+
+    def __init__(self, runs: Runs) -> None:
+        super().__init__(runs)
+        self.models: dict[tuple[str, ...], Any] = {}  # that a run was made on, for another on the same
+
+    def outcome(self, parts: Sequence[str]) -> Outcome:
+        """The run with these parts of the plan, once."""
+        return self.runs.once(("mode", *parts), lambda: self.run(parts))
+
+    def run(self, parts: Sequence[str], model: Any = None, **changes: Any) -> Outcome:
+        """A run with these parts of the plan, on their model unless one is given; `changes` are of the call."""
+        cache = self.cache() if "turns" in parts else None
+        if isinstance(cache, Crash):
+            return Outcome(crash=cache)
+        model = self.models.setdefault(tuple(parts), self.model(parts)) if model is None else model
+        call = self.call(parts, model, cache).replace(**changes)
+        return self.runs.run(call, model=model, watch=True, probes=(Preparations(), Belongings(), MediaUse()))
+
+    def plain_under(self, outcome: Outcome) -> Outcome:
+        """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""
+        assert outcome.sequences is not None
+        parts, sequences = [part for part in self.everything if part != "draft"], outcome.sequences
+        settings = {**self.config(parts), "eos_token_id": None, "do_sample": False}
+        settings = {name: value for name, value in settings.items() if name != "guidance_scale"}
+        forced = (Forced(torch.nn.functional.pad(sequences, (0, 1))),)
+        config = self.scenario.generation_config(**settings)
+        key = ("plain under", *parts)
+        changes = {"processors": forced, "criteria": (After(sequences.shape[1]),), "generation_config": config}
+        return self.runs.once(key, lambda: self.run(parts, **changes))
+
+    @property
+    def made(self) -> bool:
+        """Whether the first of the earlier turns works, which continues nothing; True where there is none."""
+        first = self.runs.once("turns", lambda: earlier_turns(self)) if self.turns else None
+        return not isinstance(first, FirstTurnRaised)
+
+    def cache(self) -> Any:
+        """What the earlier turns left, a new copy every time; or the Crash of one of them."""
+        found = self.runs.once("turns", lambda: earlier_turns(self))
+        return found if isinstance(found, Crash) else copy.deepcopy(found)

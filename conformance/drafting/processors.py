@@ -1,0 +1,58 @@
+"""The processors and criteria that a caller gives `generate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers import LogitsProcessor, StoppingCriteria
+
+
+class EndsWith(StoppingCriteria):
+    """A custom stop condition: the last token is one of these."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self.tokens = torch.tensor(list(tokens))
+
+    def __call__(self, input_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """Of shape (batch,)."""
+        return torch.isin(input_ids[:, -1], self.tokens)
+
+
+class Forced(LogitsProcessor):
+    """Allows one token only: that of `tokens`, shape (batch, length), at the next position."""
+
+    def __init__(self, tokens: torch.Tensor, offset: int = 0) -> None:
+        self.tokens, self.offset = tokens, offset
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Scores of shape (batch, vocabulary)."""
+        position = min(input_ids.shape[1] + self.offset, self.tokens.shape[1] - 1)
+        only = torch.full_like(scores, float("-inf"))
+        return only.scatter(1, self.tokens[: len(scores), position : position + 1], 0.0)
+
+
+class Raises(LogitsProcessor):
+    """A user's processor that raises after some calls."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = calls
+
+    def __call__(self, _: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """The scores as they are, shape (batch, vocabulary)."""
+        self.left -= 1
+        if self.left < 0:
+            raise InterruptedError("a user's processor")
+        return scores
+
+
+class After(StoppingCriteria):
+    """Stops at a length."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __call__(self, input_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """Of shape (batch,)."""
+        return torch.full((len(input_ids),), input_ids.shape[1] >= self.length)

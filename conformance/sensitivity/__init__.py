@@ -1,0 +1,1 @@
+"""Whether faults planted in caches reach the logits: the sensitivity table."""

@@ -1,0 +1,104 @@
+"""Where a cache is found, under which name it is given, and how one is made."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+# The keyword that holds the cache: 5.24 on; before; before, in Mamba models; in models of their own kind.
+CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state", "mems", "past_buckets_states")
+
+
+def cache_of(outputs: Any) -> Any:
+    """The cache in a model's or `generate`'s output, or None."""
+    for name in CACHE_NAMES:
+        cache = outputs.get(name) if hasattr(outputs, "get") else getattr(outputs, name, None)
+        if cache is not None:
+            return cache
+    return None
+
+
+def cache_name(mapping: Any) -> str | None:
+    """The keyword under which `mapping` holds a cache, or None."""
+    return next((name for name in CACHE_NAMES if mapping.get(name) is not None), None)
+
+
+@cache
+def output_cache_name(output_class: type) -> str:
+    """The field of a `generate` output class that holds the cache."""
+    fields = getattr(output_class, "__dataclass_fields__", {})
+    return next(name for name in CACHE_NAMES if name in fields)
+
+
+def cache_argument(model: Any) -> str:
+    """The keyword under which `generate` takes a cache for this model."""
+    taken = inspect.signature(type(model).forward).parameters
+    return next((name for name in CACHE_NAMES if name in taken), "past_key_values")
+
+
+def is_cache(thing: Any) -> bool:
+    """Whether something is a cache of the library's own classes, and no state that a model made up for itself."""
+    from transformers.cache_utils import Cache
+
+    return isinstance(thing, Cache)
+
+
+def length_of(cache: Any) -> int | None:
+    """How many positions a cache holds; None where it cannot tell, as purely recurrent ones and those of own kinds."""
+    try:
+        return int(cache.get_seq_length())
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def has_default_cache(model: Any) -> bool:
+    """Whether `generate` makes the cache of this model itself, so that its class can be chosen."""
+    for name in ("_supports_default_dynamic_cache", "_supports_default_dynamic_cache_"):
+        if hasattr(model, name):
+            return bool(getattr(model, name)())
+    return True
+
+
+def static_cache_settings() -> dict[str, Any]:
+    """The `GenerationConfig` fields that ask for a static cache without compilation."""
+    return {"cache_implementation": "static", "disable_compile": True}
+
+
+def fresh_cache(model: Any, call: Any) -> Any:
+    """An empty cache as `generate` makes it for this call; None where it leaves that to the model."""
+    caught: list[Any] = []
+
+    def catch(_: Any, input_ids: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        name = cache_name(kwargs)
+        caught.append(kwargs[name] if name else None)
+        return input_ids
+
+    model.generate(**call.arguments(), custom_generate=catch)
+    return caught[0]
+
+
+def quantised_exactly(cache: Any, residual: int = 4) -> Any:
+    """The cache with its plain layers replaced by quantised ones that lose nothing; itself where it has others.
+
+    Their second storage holds the same numbers, and takes over after `residual` tokens: what is different is only
+    where entries are.
+    """
+    from transformers.cache_utils import DynamicLayer, QuantizedLayer
+
+    class ExactLayer(QuantizedLayer):
+        def __init__(self) -> None:
+            super().__init__(residual_length=residual)
+
+        def _quantize(self, tensor: torch.Tensor, axis: int = 0) -> torch.Tensor:  # noqa: ARG002
+            return tensor.clone()
+
+        def _dequantize(self, tensor: torch.Tensor) -> torch.Tensor:
+            return tensor
+
+    if getattr(cache, "layers", None) and all(type(layer) is DynamicLayer for layer in cache.layers):
+        cache.layers = [ExactLayer() for _ in cache.layers]
+    return cache

@@ -1,0 +1,25 @@
+"""The classes of models, and what their forwards take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from functools import cache
+from typing import Any
+
+
+def model_class(class_name: str) -> Any:
+    """The model class of this name."""
+    return getattr(importlib.import_module("transformers"), class_name)
+
+
+@cache
+def forward_parameters(model_class: type) -> frozenset[str]:
+    """The names that the forward of a model class takes."""
+    return frozenset(inspect.signature(model_class.forward).parameters)  # type: ignore[attr-defined]
+
+
+def one_kind_of_experts(model: Any) -> None:
+    """Mixtures of experts compute the plain way, which is the same on every device; older releases know no other."""
+    if hasattr(model, "set_experts_implementation"):
+        model.set_experts_implementation("eager")

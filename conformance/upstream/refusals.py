@@ -1,0 +1,23 @@
+"""What the documentation says is refused, and how the refusals are worded."""
+
+from __future__ import annotations
+
+# What the documentation of assisted generation, of caches and of chunked prefill refuses: name → type, how it begins.
+REFUSALS = {
+    "several rows": ("ValueError", "assisted generate is only supported for batch_size = 1"),
+    "stateful": ("ValueError", "assisted generation is not supported with stateful models"),
+    "not croppable": ("ValueError", "Assisted decoding requires a cache that can be cropped"),
+    "static cache": ("ValueError", "assisted generate is not supported with Static cache classes"),
+    "no cache": ("RuntimeError", "Assisted decoding requires a cache"),
+    "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
+    "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
+    "images in chunks": ("ValueError", "Chunked prefill cannot split the raw multimodal inputs"),
+    "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
+}
+
+
+def refusal(error_type: str, message: str) -> str | None:
+    """The name of the documented refusal that an exception is, or None."""
+    said = message.lower()
+    known = (n for n, (kind, text) in REFUSALS.items() if kind == error_type and said.startswith(text.lower()))
+    return next(known, None)
