@@ -26,5 +26,5 @@ FAULTS = (
         placements.EditsConfigWhilePlacing,
         also={"placed-matches-unplaced": "without a prompt, decoding starts with the first token of the config"},
     ),
-    Fault("stranded-weight-is-named", _seen(("unclear", "error")), placements.AuditsVaguely),
+    Fault("stranded-weight-is-named", _seen(("unclear", "audit")), placements.AuditsVaguely),
 )
