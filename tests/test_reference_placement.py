@@ -55,6 +55,7 @@ def offloaded(module, name="weight", **parts):
 def test_a_pattern_ends_at_a_dot():
     names = ["layers.1.weight", "layers.10.weight", "layers.1"]
     assert matching(r"layers\.1", names) == ["layers.1", "layers.1.weight"]
+    assert matching(r"layers\.1\.", names) == ["layers.1.weight"]
 
 
 def test_targets_take_the_sources_in_turn():
@@ -87,6 +88,12 @@ def test_units_are_uncut_blocks_and_tied_ones_together():
     assert units["embed", "head"] == SIZE
     assert units["blocks.0", "blocks.1"] == 2 * SIZE
     assert units["blocks.10",] == 2 * SIZE
+
+
+def test_a_module_without_an_uncut_class_in_it_goes_whole():
+    model = Small()
+    model.side = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    assert ("side",) in [unit.names for unit in make_units(model, {"Block"})]
 
 
 @pytest.mark.parametrize("room", range(3, 26, 2))
