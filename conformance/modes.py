@@ -303,11 +303,7 @@ class Modes:
     def _turn(self, cache: Any, before: int, turn: int) -> Any:
         """One earlier call, after which the cache holds the first `turn` positions of the prompt."""
         model, whole = self.scenario.model(), self.scenario.inputs(self.rows)
-        decoded = min(self.plan.decoded, turn - before - 1) if turn - before > 1 else 0
-        end, begin = turn - decoded, before if self.plan.only_new else 0
-        if end <= self._padding:
-            end, decoded = turn, 0
-        changes = {"max_new_tokens": decoded + 1, "eos_token_id": None, "do_sample": False, **self._maker(before)}
+        begin, end, changes = self.span(before, turn)
         call = Call(
             inputs={
                 "input_ids": whole["input_ids"][:, begin:end],
@@ -320,6 +316,15 @@ class Modes:
             options={"cached": before, "only_new": self.plan.only_new},
         )
         return upstream.cache_of(self.runs.subject.generate(model, call))
+
+    def span(self, before: int, turn: int) -> tuple[int, int, dict[str, Any]]:
+        """The ids that an earlier call is given, from and to, and its changes to the case's generation config."""
+        decoded = min(self.plan.decoded, turn - before - 1) if turn - before > 1 else 0
+        end, begin = turn - decoded, before if self.plan.only_new else 0
+        if end <= self._padding:
+            end, decoded = turn, 0
+        changes = {"max_new_tokens": decoded + 1, "eos_token_id": None, "do_sample": False}
+        return begin, end, {**changes, **self._maker(before)}
 
     def _maker(self, before: int) -> dict[str, Any]:
         """How the first of the earlier turns is made; the later ones are plain, so that they differ in one thing."""
