@@ -374,7 +374,7 @@ def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="left")
 @applies(
     "a drafting call has made the cache already",
     lambda runs: runs.case.plan.made_by != "lookup" or not modes(runs).turns,

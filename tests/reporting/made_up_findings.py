@@ -35,6 +35,7 @@ BODIES = {
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),
     "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
+    "left": ("assisted-leaves-the-cache-ordinary", ""),
     "configs": ("assisted-leaves-configs-alone", "after the call"),
     "configs_after_error": ("assisted-leaves-configs-alone", "after an error"),
     "special_ids": ("special-tokens-match-on-cpu", ""),
