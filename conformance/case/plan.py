@@ -48,6 +48,10 @@ class Plan(Record):
         """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""
         return {}
 
+    def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """Modules of `reporting/scripts` that stand in the place of those which the family's bodies name."""
+        return {}
+
     def stands_alone(self) -> bool:
         """Whether a script without this project can show a failure of a case with this plan."""
         return True

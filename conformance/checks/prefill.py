@@ -167,7 +167,7 @@ def _possible(tokens: Sequence[int], scores: Sequence[Any], where: str) -> Compa
     return Comparison()
 
 
-@check(PREFILL, stands_on=BELOW)
+@check(PREFILL, stands_on=BELOW, script="arrived")
 @applies("the forward of the type takes no embeddings", lambda runs: takes_embeddings(runs))
 @applies("the prompt is not given as embeddings", has("embeds"))
 def embeddings_match_ids(runs: Runs) -> Comparison:
@@ -183,7 +183,7 @@ def takes_embeddings(runs: Runs) -> bool:
     return "inputs_embeds" in upstream.forward_parameters(runs.scenario.model_class)
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"])
+@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"], script="arrived")
 @applies("no earlier call has left a cache", has("turns"))
 def continuing_matches_from_scratch(runs: Runs) -> Comparison:
     """A prompt of which earlier calls have left a part in the cache decodes as it does from scratch.
@@ -201,7 +201,7 @@ def _count_turns(runs: Runs) -> None:
     runs.events |= {"turns: no mask"} if own.bare else set()
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch"])
+@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch"], script="arrived")
 @applies("the prompt is not prefilled in chunks", has("chunk"))
 def chunked_prefill_matches_whole(runs: Runs) -> Comparison:
     """A prompt prefilled in chunks, of a size from one to more than there is, decodes as one prefilled at once."""
@@ -218,7 +218,7 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=UNDRAFTED)
+@check(PREFILL, stands_on=UNDRAFTED, script="drafted")
 @applies("no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted"))
 def assisted_matches_plain(runs: Runs) -> Comparison:
     """What an assistant model drafts changes nothing: sequence, logits and scores are those of plain decoding.
@@ -229,14 +229,14 @@ def assisted_matches_plain(runs: Runs) -> Comparison:
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL, stands_on=UNDRAFTED)
+@check(PREFILL, stands_on=UNDRAFTED, script="drafted")
 @applies("nothing is looked up", drafts_with("lookup"))
 def prompt_lookup_matches_plain(runs: Runs) -> Comparison:
     """Drafts that are looked up in the prompt change nothing: the outcome is that of plain decoding."""
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL, stands_on=UNDRAFTED)
+@check(PREFILL, stands_on=UNDRAFTED, script="drafted")
 @applies(
     "the first layers of an encoder-decoder model are not exited early", lambda runs: not runs.scenario.encoder_decoder
 )
@@ -327,7 +327,7 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="recorded")
 @applies(
     "no states are asked for",
     lambda runs: runs.case.settings.output_hidden_states or runs.case.settings.output_attentions,
@@ -356,7 +356,7 @@ def _unless_tied(runs: Runs, result: Comparison) -> Comparison:
     return Comparison(ties=ties[:1]) if result.differences and ties else result
 
 
-@check(PREFILL)
+@check(PREFILL, script="configs")
 @applies("nothing is drafted", has("draft"))
 def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     """Inputs and configs of both models are afterwards what they were, also after an error in a user's processor.
@@ -375,7 +375,7 @@ def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     return result
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED], script="left")
 @applies(
     "a drafting call has made the cache already",
     lambda runs: runs.case.plan.made_by != "lookup" or not modes(runs).turns,

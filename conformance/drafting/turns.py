@@ -37,11 +37,7 @@ def earlier_turns(own: Calls) -> Any:
 def _turn(own: Calls, cache: Any, before: int, turn: int) -> Any:
     """One earlier call, after which the cache holds the first `turn` positions of the prompt."""
     model, whole = own.scenario.model(), own.scenario.inputs(own.rows)
-    decoded = min(own.plan.decoded, turn - before - 1) if turn - before > 1 else 0
-    end, begin = turn - decoded, before if own.plan.only_new else 0
-    if end <= own.padding:
-        end, decoded = turn, 0
-    changes = {"max_new_tokens": decoded + 1, "eos_token_id": None, "do_sample": False, **_maker(own, before)}
+    begin, end, changes = span(own, before, turn)
     call = Call(
         inputs={
             "input_ids": whole["input_ids"][:, begin:end],
@@ -54,6 +50,16 @@ def _turn(own: Calls, cache: Any, before: int, turn: int) -> Any:
         options={"cached": before, "only_new": own.plan.only_new},
     )
     return upstream.cache_of(own.runs.subject.generate(model, call))
+
+
+def span(own: Calls, before: int, turn: int) -> tuple[int, int, dict[str, Any]]:
+    """The ids that an earlier call is given, from and to, and its changes to the case's generation config."""
+    decoded = min(own.plan.decoded, turn - before - 1) if turn - before > 1 else 0
+    end, begin = turn - decoded, before if own.plan.only_new else 0
+    if end <= own.padding:
+        end, decoded = turn, 0
+    changes = {"max_new_tokens": decoded + 1, "eos_token_id": None, "do_sample": False}
+    return begin, end, {**changes, **_maker(own, before)}
 
 
 def _maker(own: Calls, before: int) -> dict[str, Any]:

@@ -92,6 +92,26 @@ class PrefillPlan(Plan, family="prefill"):
         """Without the figures that only tune a draft."""
         return tuple(name for name in super().traits() if name not in TUNING)
 
+    def constants(self, scenario: Any) -> dict[str, str]:
+        """How the prompt arrives, who drafts, and what the call asks for."""
+        from conformance.reporting import arrivals  # which runs models where stop conditions are told by place
+
+        return arrivals.constants(scenario)
+
+    def forms(self, scenario: Any) -> dict[str, str]:
+        """How the prompt arrives, and what drafts."""
+        arriving = "arriving_embedded" if self.embeds else "arriving"
+        if (self.turns or self.bare) and not scenario.encoder_decoder:
+            arriving = "arriving_cached"
+        helped = {"same": "helped", "noisy": "helped_noisy", "lookup": "helped_alone", "early_exit": "helped_alone"}
+        several = not self.drafts and len(scenario.rows) > 1
+        compared = {"compared": "compared_row"} if several else {}
+        return {"arriving": arriving, "helped": helped.get(self.drafter, "helped_other"), **compared}
+
+    def stands_alone(self) -> bool:
+        """Not where the assistant follows a script, nor where embeddings go on from a cache."""
+        return self.drafter != "scripted" and not ((self.turns or self.bare) and self.embeds)
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the prompt arrives and who drafts."""
         longest = max(len(row) for row in case.prompt.rows)

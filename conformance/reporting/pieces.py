@@ -11,6 +11,7 @@ functions themselves. Nothing in `scripts/` is ever imported or run. A body tell
 - `WHOLE_OUTCOME`: it compares all that a call returns, so SETTINGS keep every output;
 - `UNCOUNTED`: of a module that is no body: its lines do not count, since they only stand for a device;
 - `PLAN`: the fields of the case's plan that it can show; where another is not at its default, the script replays;
+- `BEYOND`: the fields of the plan that it cannot show; by check, where several share the body;
 - `INSTEAD`: the first word of where a finding is → the body that shows those.
 """
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
 import re
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from conformance import registry, upstream, weights
+from conformance import registry, upstream
 from conformance.architectures import catalogue
 from conformance.architectures.apply import build
 from conformance.architectures.capabilities import facts
@@ -24,9 +23,9 @@ from conformance.limits import CALL_SECONDS, TookTooLong
 from conformance.reporting import pieces
 from conformance.reporting.source import WIDTH, arguments, assigned, broken, fitted, literal, wrapped
 from conformance.reporting.templating import render
+from conformance.reporting.weights_source import weights_source
 from conformance.snapshots import KEPT_ON_PURPOSE, TORCH_INTERNALS
 
-COPIED = ("uniform", "values", "fill")  # of `conformance.weights`
 NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
 # What `generate` takes for a field that nobody set, in every 5.x release.
@@ -73,8 +72,8 @@ def _short_enough(script: str, most: int) -> str | None:
 
 def body_name(finding: Finding) -> str | None:
     """The body in `scripts/` that shows the finding, or None where none does."""
-    script, field = registry.get(finding.signature.check).script, finding.signature.field
-    case = finding.case
+    check, field = finding.signature.check, finding.signature.field
+    script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
     replayed = criteria or case.prompt.images or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
@@ -82,29 +81,32 @@ def body_name(finding: Finding) -> str | None:
     instead = pieces.piece(script).says.get("INSTEAD", {})
     script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
     says = pieces.piece(script).says
-    unseen = field.startswith(tuple(says.get("UNSEEN", ()))) or not _shows(says, finding.case.plan)
+    unseen = field.startswith(tuple(says.get("UNSEEN", ()))) or not _shows(
+        says, finding.case.plan, finding.signature.check
+    )
     return None if unseen else script
 
 
-def _shows(says: Mapping[str, Any], plan: Any) -> bool:
+def _shows(says: Mapping[str, Any], plan: Any, check: str) -> bool:
     """Whether a body shows all that a plan asks for."""
-    if plan is None or "PLAN" not in says:
+    if plan is None:
         return True
-    plainest = type(plan)()
-    asked = [name for name in type(plan).model_fields if getattr(plan, name) != getattr(plainest, name)]
-    return set(asked) <= set(says["PLAN"])
+    plainest, beyond = type(plan)(), says.get("BEYOND", ())
+    asked = {name for name in type(plan).model_fields if getattr(plan, name) != getattr(plainest, name)}
+    unseen = beyond[check] if isinstance(beyond, dict) else beyond
+    return asked <= set(says.get("PLAN", asked)) and not asked & set(unseen)
 
 
 def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> str:
     case, key = finding.case, finding.signature
-    scenario, parts = Scenario(case), pieces.gather(name, {"recompute": recompute_of(case)})
+    scenario, parts = Scenario(case), pieces.gather(name, _forms(finding))
     auto = catalogue.auto_class(scenario.architecture.task).__name__
     raises, _, place = key.raised_in.partition(" in ") if key.kind == "crash" else ("", "", "")
     made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))})"
     values: dict[str, Any] = {
         "document": document(finding, versions),
         "constants": _constants(finding, name, {used for part in parts for used in part.frame}),
-        "weights": [pieces.plain_functions(inspect.getsource(weights))[f] for f in COPIED],
+        "weights": weights_source(scenario.pristine),
         "config": wrapped(made_from, 8),
         "auto_class": auto,
         **{field: getattr(case.model, field) for field in ("attention", "dtype", "weight_seed", "init_scale")},
@@ -119,11 +121,21 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
         "hang": int(CALL_SECONDS) if raises == TookTooLong.__name__ else 0,
     }
     if not case.settings.do_sample:
-        values["body"] = re.sub(r"(?m)^ *torch\.manual_seed\(SEED\)\n", "", values["body"])
+        values["body"], *values["functions"] = (
+            re.sub(r"(?m)^ *torch\.manual_seed\(SEED\)\n", "", text) for text in (values["body"], *values["functions"])
+        )
     code = render("script.py.j2", **values, imports=[])
     statements = [*OWN_IMPORTS, f"from transformers import AutoConfig, {auto}, GenerationConfig"]
     statements += [statement for part in parts for statement in part.imports]
     return render("script.py.j2", **values, imports=pieces.import_block(statements, code))
+
+
+def _forms(finding: Finding) -> dict[str, str]:
+    """Modules of `scripts/` in the place of those that a body names."""
+    case = finding.case
+    planned = {} if case.plan is None else case.plan.forms(Scenario(case))
+    crashed = {"compared": "uncompared"} if finding.signature.kind == "crash" else {}
+    return {"recompute": recompute_of(case), **planned, **crashed}
 
 
 def recompute_of(case: Case) -> str:

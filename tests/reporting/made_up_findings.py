@@ -9,6 +9,7 @@ from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
+from conformance.plans.prefill import PrefillPlan
 from conformance.plans.rollback import Op, RollbackPlan
 from conformance.signature import Signature
 
@@ -31,6 +32,12 @@ BODIES = {
     "beams": ("beams-reorder-every-state", "beam 0 step 1"),
     "assisted_cache": ("window-returns-to-its-size", "assisted run"),
     "deferred": ("deferred-stop-matches-immediate", ""),
+    "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
+    "drafted": ("assisted-matches-plain", "step 1"),
+    "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
+    "left": ("assisted-leaves-the-cache-ordinary", ""),
+    "configs": ("assisted-leaves-configs-alone", "after the call"),
+    "configs_after_error": ("assisted-leaves-configs-alone", "after an error"),
     "special_ids": ("special-tokens-match-on-cpu", ""),
     "special_ids_on_meta": ("special-tokens-work-on-meta", ""),
     "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
@@ -40,11 +47,15 @@ BODIES = {
 
 
 PLANS = {
+    "prefill": PrefillPlan(drafter="same"),
+    "prefill, in chunks": PrefillPlan(chunk=2),
     "cached": CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)),
     "rollback": RollbackPlan(
         program=(Op(op="prefill"), Op(op="feed", tokens=(5, 6)), Op(op="crop", count=1)), beams=2, draft=2
     ),
 }
+# Of later steps the release records other states.
+SETTINGS = {"assisted-records-match-plain": Settings(output_hidden_states=True)}
 ROWS = ((1, 2, 3, 4, 5), (6, 7, 8))
 
 
@@ -60,12 +71,12 @@ def case_of(
     """A small case of the check's family, with two rows of different lengths."""
     config = {name: value for name, value in tiny_config(architecture).items() if name != without}
     family = registry.get(check).family
-    plan = PLANS.get(family)
+    plan = PLANS.get("prefill, in chunks" if check.startswith("chunked") else family)
     return Case(
         family=family,
         model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),
         prompt=Prompt(rows=rows),
-        settings=settings or Settings(max_new_tokens=4, eos=(9,)),
+        settings=settings or SETTINGS.get(check, Settings(max_new_tokens=4, eos=(9,))),
         plan=plan,
     )
 

@@ -31,6 +31,17 @@ EXTRAS: dict[str, Any]  # keywords of `generate` that choose how to decode
 DRAFT: int  # tokens that an assistant drafts; 0: there is none
 MISPLACED: list[int]  # numbers of the parameters on `meta`; none: all
 
+START: int  # how many tokens of the prompt the returned sequences begin with
+ENDS: list[int]  # tokens that end a row
+TURNS: list[tuple[int, int, dict[str, Any]]]  # earlier calls: ids from, to, and changes of the `GenerationConfig`
+GIVEN: int  # how many ids the call that continues leaves out
+MASKED: bool  # whether it is given a mask
+DRAFTING: dict[str, Any]  # of the `GenerationConfig` of the model that drafts
+NOISE: tuple[int, float]  # seed and relative size of that in the assistant's weights
+OTHER: tuple[Any, ...]  # the assistant's class, config, kernel with weights, and own `GenerationConfig`
+STOPPING: dict[str, Any]  # the keyword of `generate` for a custom stop condition
+RAISING: dict[str, Any]  # the same for a processor that raises
+
 CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
 PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
 LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
@@ -50,3 +61,7 @@ CALL: Callable[[Any, Any], Any]  # a model, the unplaced one: what `generate` re
 
 def fill(model: Any, seed: int, scale: float) -> None:
     """Weights as the report has them."""
+
+
+def uniform(seed: int, name: str, shape: tuple[int, ...]) -> Any:
+    """Numbers in [-1, 1), as the weights are made of."""

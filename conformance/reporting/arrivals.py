@@ -1,0 +1,84 @@
+"""The constants of scripts of the `prefill` family: how a prompt arrives, who drafts, and what the call asks for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from conformance.architectures import catalogue
+from conformance.build import Scenario
+from conformance.case import ModelSpec
+from conformance.drafting import assistants
+from conformance.drafting.modes import Modes
+from conformance.drafting.turns import span
+from conformance.plans.prefill import MODELS
+from conformance.reporting import repro
+from conformance.reporting.source import literal
+from conformance.runs import Runs
+from conformance.subjects import load
+
+
+def constants(scenario: Scenario) -> dict[str, str]:
+    """NAME → source, of each that `scripts/frame.py` tells of this family; a model runs only to look up stop tokens."""
+    own = Modes(Runs(scenario.case, load("installed")))
+    plan, parts = own.plan, own.everything
+    cached = "turns" in parts
+    spans = [span(own, before, turn) for before, turn in pairwise((0, *own.turns))]
+    return {
+        "START": str(own.start(parts)),
+        "ENDS": literal(list(own.ends)),
+        "CHANGES": literal(own.config(parts)),
+        "TURNS": literal([(begin, end, _without(changes)) for begin, end, changes in spans]),
+        "GIVEN": str(own.turns[-1] if cached and plan.only_new else 0),
+        "MASKED": str(not own.bare),
+        "DRAFTING": literal(_drafting(own)),
+        "NOISE": literal((plan.assistant_seed, plan.noise)),
+        **({"OTHER": literal(_other(scenario, own))} if plan.drafter in ("shallow", "other") else {}),
+        "STOPPING": _stopping(own.stops),
+        "RAISING": _raising(plan.raises),
+    }
+
+
+def _without(changes: dict[str, Any]) -> dict[str, Any]:
+    """The changes but for those of every such call."""
+    return {name: value for name, value in changes.items() if name not in ("eos_token_id", "do_sample")}
+
+
+def _stopping(tokens: tuple[int, ...]) -> str:
+    if not tokens:
+        return "{}"
+    ends = f"torch.isin(ids[:, -1], torch.tensor({literal(list(tokens))}))"
+    return f'{{"stopping_criteria": [lambda ids, *_, **__: {ends}]}}'
+
+
+def _raising(calls: int) -> str:
+    raises = f"lambda _, scores, left=iter(range({calls})): (next(left), scores)[1]"
+    return f'{{"logits_processor": [{raises}]}}'
+
+
+def _drafting(own: Modes) -> dict[str, Any]:
+    """What the generation config of the model that drafts holds."""
+    plan = own.plan
+    if plan.drafter not in (*MODELS, "early_exit"):
+        return {}
+    most = assistants.OWN_DEFAULT if plan.argument and plan.drafter in MODELS else plan.most
+    tuned = {
+        "num_assistant_tokens": most,
+        "num_assistant_tokens_schedule": plan.schedule,
+        "assistant_confidence_threshold": plan.threshold,
+    }
+    return tuned | ({"cache_implementation": "static"} if plan.assistant_static and plan.drafter in MODELS else {})
+
+
+def _other(scenario: Scenario, own: Modes) -> tuple[Any, ...]:
+    """The assistant's class, config, kernel, dtype and weights, and own generation config."""
+    spec = assistants.other(scenario, own.plan) if own.plan.drafter == "other" else _shallower(scenario.case.model)
+    made = Scenario(scenario.case.replace(model=spec, fingerprint=None))
+    config = {"model_type": made.architecture.model_type, **repro.constructor_arguments(made.case)}
+    weights = (spec.attention, spec.dtype, spec.weight_seed, spec.init_scale)
+    plain = repro.set_fields(made.plain_generation_config())
+    return catalogue.get(spec.architecture).class_name, config, weights, plain
+
+
+def _shallower(spec: ModelSpec) -> ModelSpec:
+    return assistants.shallower(spec) or spec

@@ -1,0 +1,23 @@
+# ruff: noqa: INP001
+"""A prompt of which earlier calls have left a part in the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, SETTINGS, TURNS, make_model
+
+
+def arriving(_: Any) -> dict[str, Any]:
+    """What `generate` is given: the cache of calls for which each token was that of the prompt, and ids."""
+    ids, mask, left = INPUTS["input_ids"], INPUTS["attention_mask"], {}
+    for begin, end, changes in TURNS:
+        config = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
+        given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **left}
+        same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(ids[row, begin + len(seen)])]}  # noqa: B023
+        out = make_model().generate(**given, generation_config=config, **same)
+        name = next(name for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None)
+        left = {name: out[name]}
+    return {"input_ids": ids[:, GIVEN:], **({"attention_mask": mask} if MASKED else {}), **left}

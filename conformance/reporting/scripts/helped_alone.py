@@ -1,0 +1,14 @@
+# ruff: noqa: INP001
+"""Drafts without an assistant model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.reporting.scripts.frame import DRAFTING
+
+
+def helped(model: Any) -> dict[str, Any]:
+    """No keyword of `generate`: the model's own generation config says how much it drafts."""
+    vars(model.generation_config).update(DRAFTING)
+    return {}
