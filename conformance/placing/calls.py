@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once
-GREEDY = {"do_sample": False, "num_return_sequences": 1}
+GREEDY: dict[str, Any] = {"do_sample": False, "num_return_sequences": 1}
 
 
 class OwnGenerate:

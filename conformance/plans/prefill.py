@@ -92,12 +92,6 @@ class PrefillPlan(Plan, family="prefill"):
         """Without the figures that only tune a draft."""
         return tuple(name for name in super().traits() if name not in TUNING)
 
-    def constants(self, scenario: Any) -> dict[str, str]:
-        """How the prompt arrives, who drafts, and what the call asks for."""
-        from conformance.reporting import arrivals  # which runs models where stop conditions are told by place
-
-        return arrivals.constants(scenario)
-
     def forms(self, scenario: Any) -> dict[str, str]:
         """How the prompt arrives, and what drafts."""
         arriving = "arriving_embedded" if self.embeds else "arriving"

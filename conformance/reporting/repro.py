@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
+import importlib.util
 import re
 import textwrap
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ from conformance.case import Case, plain
 from conformance.compare import BOUND
 from conformance.findings import Finding
 from conformance.limits import CALL_SECONDS, TookTooLong
-from conformance.reporting import pieces
+from conformance.reporting import constants, pieces
 from conformance.reporting.source import WIDTH, arguments, assigned, broken, fitted, literal, wrapped
 from conformance.reporting.templating import render
 from conformance.reporting.weights_source import weights_source
@@ -170,7 +172,7 @@ def set_fields(generation_config: Any) -> dict[str, Any]:
 def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
     """The assignments of what the body takes from the frame."""
     case, scenario, says = finding.case, Scenario(finding.case), pieces.piece(body).says
-    planned = {} if case.plan is None else case.plan.constants(scenario)
+    planned = constants_of(scenario)
     rows = says.get("ROWS", "finding")
     owners = ("*", scenario.architecture.model_type)
     kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
@@ -187,6 +189,16 @@ def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
         **{name: "\n".join(fitted(f"{name} = {value}")) for name, value in planned.items()},
     }
     return [source for name, source in sources.items() if name in used and source]
+
+
+def constants_of(scenario: Scenario) -> dict[str, str]:
+    """What the family adds to the frame: told by its module in `reporting.constants`, else by the plan itself."""
+    case = scenario.case
+    name = f"{constants.__name__}.{case.family}"
+    if importlib.util.find_spec(name):
+        told: dict[str, str] = importlib.import_module(name).constants(scenario)
+        return told
+    return {} if case.plan is None else case.plan.constants(scenario)
 
 
 def _room(says: Mapping[str, Any], planned: Mapping[str, str]) -> dict[str, Any]:

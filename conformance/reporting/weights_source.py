@@ -22,7 +22,7 @@ def _without_idle_branches(source: str, shapes: dict[str, tuple[int, ...]]) -> s
     """`values` without each `if` that holds for no parameter."""
     statements = ast.parse(source).body[0].body  # type: ignore[attr-defined]
     taken = {_branch(statements, name, shape) for name, shape in shapes.items()}
-    idle = [s for s in statements if isinstance(s, ast.If) and s.lineno not in taken]
+    idle: list[ast.stmt] = [s for s in statements if isinstance(s, ast.If) and s.lineno not in taken]
     return _without(source, idle)
 
 

@@ -12,7 +12,8 @@ from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, SETTINGS,
 
 def arriving(_: Any) -> dict[str, Any]:
     """What `generate` is given: the cache of calls for which each token was that of the prompt, and ids."""
-    ids, mask, left = INPUTS["input_ids"], INPUTS["attention_mask"], {}
+    ids, mask = INPUTS["input_ids"], INPUTS["attention_mask"]
+    left: dict[str, Any] = {}
     for begin, end, changes in TURNS:
         config = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
         given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **left}
