@@ -103,7 +103,7 @@ def own_verdict(check: Check, runs: Runs) -> Verdict:
     except BadInput:
         raise
     except Exception as error:
-        raise HarnessBroke(f"the check {check.name} raised on {runs.case.to_json()}") from error
+        raise HarnessBroke(f"the check {check.name} raised {error!r:.300} on {runs.case.to_json()}") from error
 
 
 def _alike(one: Difference, other: Difference) -> bool:

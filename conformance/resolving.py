@@ -11,6 +11,7 @@ from conformance.build import Scenario
 from conformance.case import Settings
 from conformance.endings import text_of
 from conformance.oracle import Oracle, OracleRaised
+from conformance.outcome import Crash
 
 
 def resolved(scenario: Scenario) -> Scenario:
@@ -68,7 +69,8 @@ class Said:
 def built_processors(scenario: Scenario, rows: Sequence[int] | None = None, copies: int | None = None) -> Any:
     """The installed logits processors for these rows (all of them: None), built fresh by `generate` itself.
 
-    They are for as many sequences a row as the case returns, or for `copies` of them.
+    They are for as many sequences a row as the case returns, or for `copies` of them. Raises OracleRaised where
+    `generate` refuses to prepare them.
     """
     caught: list[Any] = []
 
@@ -79,5 +81,8 @@ def built_processors(scenario: Scenario, rows: Sequence[int] | None = None, copi
     with torch.no_grad():
         # It prepares everything and runs nothing.
         changes = {} if copies is None else {"num_return_sequences": copies}
-        scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
+        try:
+            scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
+        except Exception as error:
+            raise OracleRaised(str(Crash.of(error))) from error
     return caught[0]

@@ -206,7 +206,7 @@ def test_a_check_that_raises_is_the_harness_broken_and_never_a_verdict(monkeypat
         raise ZeroDivisionError
 
     monkeypatch.setattr(purity, "watched", broken)
-    with pytest.raises(HarnessBroke, match="the check repeatable raised on"):
+    with pytest.raises(HarnessBroke, match=r"the check repeatable raised ZeroDivisionError\(\) on"):
         judge(small_case(family="purity"), ["repeatable"], Installed())
 
 

@@ -65,6 +65,8 @@ def _same_without_cache(runs: Runs, chosen: Sequence[int] | None, asked: dict[st
 def _greedily_right(runs: Runs, rows: Sequence[int], chosen: Sequence[int] | None, start: int) -> bool:
     """Whether the logits of greedy decoding with the same class of cache are those of recomputing everything."""
     output = generated(runs, chosen, {}, {})
+    if isinstance(output, Raised):
+        return False
     for index, row in enumerate(rows):
         tokens = output.sequences[index, start:].tolist()
         expected, got = list(runs.oracle.logits(row, tokens)), [step[index] for step in output.logits]
