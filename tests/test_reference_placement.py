@@ -55,6 +55,7 @@ def offloaded(module, name="weight", **parts):
 def test_a_pattern_ends_at_a_dot():
     names = ["layers.1.weight", "layers.10.weight", "layers.1"]
     assert matching(r"layers\.1", names) == ["layers.1", "layers.1.weight"]
+    assert matching(r"layers\.1\.", names) == ["layers.1.weight"]
 
 
 def test_targets_take_the_sources_in_turn():

@@ -88,6 +88,8 @@ def _came_apart(runs: Runs) -> bool:
 def _can_run(runs: Runs) -> str | None:
     if reason := _is_whole(runs):
         return reason
+    if runs.case.plan.model == "diffusion gemma" and runs.case.plan.simulated:
+        return "it draws tokens while it decodes, and every accelerator draws its own"
     crash = _of(runs).unplaced_outcome.crash
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
 

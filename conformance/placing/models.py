@@ -14,14 +14,19 @@ from conformance import upstream
 from conformance.build import DTYPES, Scenario
 from conformance.errors import NotBuildable
 from conformance.plans.placement import Model
-from conformance.reference.tying import declared_pairs
+from conformance.reference.tying import TyingError, declared_pairs, tied_groups
 from conformance.weights import fill
 
 CANVAS, SPECIAL = 8, 60  # tokens that DiffusionGemma makes at once; the first id that stands for an image
 
 
 def make(scenario: Scenario, kind: Model) -> Any:
-    """A new model of the kind, with the case's weights. Raises NotBuildable where the type has no such form."""
+    """A new model of the kind, with the case's weights. Raises NotBuildable where the type has no such form.
+
+    Ties that the case draws and ties of the kind are not mixed: the release lets one mapping replace the other.
+    """
+    if scenario.case.model.tied and kind in ("tied embeddings", "tied blocks", "tied parts"):
+        raise NotBuildable("the case ties weights of its own")
     if kind == "own":
         model = scenario.model()
     elif kind == "diffusion gemma":
@@ -29,6 +34,10 @@ def make(scenario: Scenario, kind: Model) -> Any:
     else:
         model = _filled(scenario, _tied(scenario, kind))
     upstream.one_kind_of_experts(model)
+    try:
+        tied_groups(model)
+    except TyingError as error:  # as where a declared tie names nothing in a model of this size
+        raise NotBuildable(f"its ties cannot be told: {error}") from error
     return model
 
 

@@ -4,6 +4,7 @@ The rules, from what a dispatched forward needs:
 
 * a module whose class must not be split, or that reads tensors of its own beside its children, goes whole: its
   forward finds them only where its hook put them. Tensors of the model itself go to the main device;
+* a module with none of those classes in it goes whole too: nothing says that its forward takes parts elsewhere;
 * units that share a tied parameter go to the same place, and a tied parameter takes its room once;
 * when something is offloaded (to the disk; to the CPU where there is an accelerator), the main device keeps room
   for the largest piece that a hook brings at once: the direct tensors of one module.
@@ -163,7 +164,8 @@ def unit_of(tensor: str, units: Sequence[str]) -> str:
 def _atoms(module: nn.Module, name: str, no_split: set[str]) -> Iterator[str]:
     children = dict(module.named_children())
     direct = [*dict(module.named_parameters(recurse=False)), *dict(module.named_buffers(recurse=False))]
-    whole = type(module).__name__ in no_split or not children or (name and direct)
+    can_be_cut = any(type(part).__name__ in no_split for part in module.modules())
+    whole = type(module).__name__ in no_split or not children or (name and (direct or not can_be_cut))
     if whole:
         if name == "" or next(iter(module.state_dict()), None) or any(True for _ in module.buffers()):
             yield name

@@ -4,8 +4,8 @@
 regular expressions over them, relative to the model that declares them (see the documentation of
 `PreTrainedModel.get_expanded_tied_weights_keys`). The rules here:
 
-* a pattern names a parameter when it matches the whole name, or ends at a dot of it (then it names a module):
-  `layers.1` is not `layers.10`;
+* a pattern names a parameter when it matches the whole name, or ends at a dot of it, before or after (then it names
+  a module): `layers.1` is not `layers.10`;
 * the sorted targets take the sorted sources in turn, and there are as many or a multiple of them;
 * a source that is itself a target of another entry leads on: all of them are one group.
 """
@@ -33,8 +33,8 @@ def named_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern means, sorted: whole, or up to a dot."""
-    whole = re.compile(rf"(?:{pattern})(?:\..+)?")
+    """The names that a pattern means, sorted: whole, or up to a dot or through it."""
+    whole = re.compile(rf"(?:{pattern})(?:(?<=\.).+|\..+)?")
     return sorted(name for name in names if whole.fullmatch(name))
 
 
