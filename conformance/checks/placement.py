@@ -46,6 +46,8 @@ def world(runs: Runs) -> World | str:
         named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
         if max(named, default=-1) >= plan.accelerators:
             return "the recipe names accelerators that are not present in it"
+        if plan.simulated and plan.split_tied:
+            return "tied weights are split over places without accelerators only"
         try:
             made = World(runs)
         except NotBuildable as error:
@@ -88,8 +90,11 @@ def _came_apart(runs: Runs) -> bool:
 def _can_run(runs: Runs) -> str | None:
     if reason := _is_whole(runs):
         return reason
-    if runs.case.plan.model == "diffusion gemma" and runs.case.plan.simulated:
+    plan = runs.case.plan
+    if plan.simulated and plan.model == "diffusion gemma":
         return "it draws tokens while it decodes, and every accelerator draws its own"
+    if plan.simulated and plan.mode == "assisted":
+        return "the assistant is on the CPU, and the model is not"
     crash = _of(runs).unplaced_outcome.crash
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
 
@@ -192,6 +197,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
 @guarded(_is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not _came_apart(runs))
+@applies("tensors on simulated accelerators have no storage to tell ties by", lambda runs: not runs.case.plan.simulated)
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
     own = _of(runs)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once
+GREEDY = {"do_sample": False, "num_return_sequences": 1}
 
 
 class OwnGenerate:
@@ -53,11 +54,11 @@ def _static(runs: Runs, _: Any) -> Call:
 
 
 def _lookup(runs: Runs, _: Any) -> Call:
-    return runs.call([0], do_sample=False, prompt_lookup_num_tokens=DRAFT)
+    return runs.call([0], **GREEDY, prompt_lookup_num_tokens=DRAFT)
 
 
 def _beams(runs: Runs, _: Any) -> Call:
-    return runs.call(do_sample=False, num_beams=2)
+    return runs.call(**GREEDY, num_beams=2)
 
 
 def _embeddings(runs: Runs, base: Any) -> Call:
@@ -80,7 +81,7 @@ def _assisted(runs: Runs, base: Any) -> Call:
     assistant.generation_config.num_assistant_tokens = DRAFT
     assistant.generation_config.num_assistant_tokens_schedule = "constant"
     assistant.generation_config.assistant_confidence_threshold = 0.0
-    return runs.call([0], do_sample=False).replace(extras={"assistant_model": assistant})
+    return runs.call([0], **GREEDY).replace(extras={"assistant_model": assistant})
 
 
 MODES = {

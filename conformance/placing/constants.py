@@ -8,16 +8,16 @@ from typing import Any
 from conformance import upstream
 from conformance.build import Scenario
 from conformance.placing import models
-from conformance.placing.calls import DENOISING, DRAFT
+from conformance.placing.calls import DENOISING, DRAFT, GREEDY
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.plans.placement import PlacementPlan
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "static": upstream.static_cache_settings(),
-    "lookup": {"do_sample": False, "prompt_lookup_num_tokens": DRAFT},
-    "beams": {"do_sample": False, "num_beams": 2},
-    "assisted": {"do_sample": False},
+    "lookup": {**GREEDY, "prompt_lookup_num_tokens": DRAFT},
+    "beams": {**GREEDY, "num_beams": 2},
+    "assisted": GREEDY,
 }
 
 

@@ -14,7 +14,8 @@ from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.placement import PlacementPlan
 from conformance.strategies.ranges import rarely
 
-MODELS = ("own", "own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma")
+GEMMA = "diffusion gemma"
+MODELS = ("own", "own", "own", "tied embeddings", "tied blocks", "tied parts", GEMMA, GEMMA)
 MODES = ("plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted")
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
 PERCENT = st.integers(3, 130)
@@ -37,7 +38,7 @@ def placements(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
         "loader": loader,
         "map": "parts",
         "places": tuple(draw(st.lists(place, min_size=2, max_size=6))),
-        "split_tied": draw(rarely(True, False, one_in=3)),
+        "split_tied": not accelerators and draw(rarely(True, False, one_in=3)),
     }
 
 
@@ -52,6 +53,6 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         accelerators=accelerators,
         offload_buffers=draw(rarely(True, False, one_in=6)),
         ids=draw(rarely("model.device", "embeddings", one_in=4)),
-        mode=draw(st.sampled_from(MODES)),
+        mode=draw(st.sampled_from(MODES[:-1] if accelerators else MODES)),
         stranded=draw(st.integers(0, 15)) if draw(rarely(True, False, one_in=12)) else None,
     )
