@@ -122,3 +122,33 @@ def test_the_reference_names_what_is_stranded():
 def test_accelerators_that_are_not_in_the_recipe_are_not_applicable():
     found = verdicts(Reference(), places=("sim:1",), accelerators=1)
     assert {v.status for v in found.values()} == {"not-applicable"}
+
+
+def test_modes_that_do_not_sample_return_one_sequence():
+    for mode in ("lookup", "beams", "assisted"):
+        plan = PlacementPlan(mode=mode)
+        case = small_case(family="placement", plan=plan, rows=((3, 4), (5,)), do_sample=True, returned=3)
+        assert (
+            judge(case, ["placed-matches-unplaced"], Reference()).verdicts["placed-matches-unplaced"].status == "pass"
+        )
+
+
+@pytest.mark.parametrize(
+    ("plan", "names"),
+    [
+        ({"split_tied": True}, CHECKS_OF["placement"]),
+        ({"mode": "assisted"}, ["no-op-reads-meta", "placed-matches-unplaced"]),
+        ({"model": "diffusion gemma"}, ["no-op-reads-meta", "placed-matches-unplaced"]),
+        ({}, ["save-and-reload-keeps-ties"]),
+    ],
+)
+def test_what_accelerators_cannot_tell_is_not_judged(plan, names):
+    case = small_case(family="placement", plan=PlacementPlan(places=("sim:0",), accelerators=1, **plan))
+    assert {judge(case, names, Reference()).verdicts[name].status for name in names} == {"not-applicable"}
+
+
+def test_a_case_that_ties_weights_of_its_own_is_placed_as_it_is():
+    tied = ((r"model\.layers\.1\.", r"model\.layers\.0\."),)
+    assert models.make(scenario_of(tied=tied), "own") is not None
+    with pytest.raises(NotBuildable, match="of its own"):
+        models.make(scenario_of(tied=tied), "tied blocks")

@@ -90,6 +90,12 @@ def test_units_are_uncut_blocks_and_tied_ones_together():
     assert units["blocks.10",] == 2 * SIZE
 
 
+def test_a_module_without_an_uncut_class_in_it_goes_whole():
+    model = Small()
+    model.side = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    assert ("side",) in [unit.names for unit in make_units(model, {"Block"})]
+
+
 @pytest.mark.parametrize("room", range(3, 26, 2))
 def test_a_planned_map_keeps_groups_together_and_fits(room):
     model = Small()
