@@ -7,6 +7,19 @@ from typing import Any
 
 from conformance.call import Call
 from conformance.reference import rollback, special_tokens
+from conformance.subjects.installed import Installed
+
+DECODES_ON_A_MAP = ("no-op-reads-meta", "placed-matches-unplaced")
+
+
+class InstalledOnPlannedMap(Installed):
+    """The installed loader, given the reference planner's map where it would plan one."""
+
+    def place(self, recipe: Any) -> Any:
+        """The placed model. Raises whatever the loader raises."""
+        from conformance.placing.loaders import place_installed, planned_by_reference
+
+        return place_installed(planned_by_reference(recipe))
 
 
 class Reference:
@@ -27,6 +40,10 @@ class Reference:
         from conformance.placing.loaders import place_with_originals, planned_by_reference
 
         return place_with_originals(planned_by_reference(recipe))
+
+    def also_installed(self, check: str) -> tuple[Installed, ...]:
+        """The model's code is the release's: what it cannot do on our map is its fault, what the map is is ours."""
+        return (InstalledOnPlannedMap(),) if check in DECODES_ON_A_MAP else ()
 
     def audit(self, model: Any) -> None:
         """Raise PlacementError where the model cannot run as it is placed."""
