@@ -54,6 +54,10 @@ class RollbackPlan(Plan, family="rollback"):
         """Every token that is fed."""
         return tuple(token for op in self.program for token in op.tokens)
 
+    def stands_alone(self) -> bool:
+        """Not with a cache that the caller makes: a script asks for one by the generation config alone."""
+        return self.cache not in ("quantized", "plain")
+
     def within(self, vocabulary: int) -> Self:
         """With every token modulo the vocabulary."""
         wrapped = [op.replace(tokens=tuple(t % vocabulary for t in op.tokens)) for op in self.program]
