@@ -25,6 +25,7 @@ from conformance.clock import MODEL_CODE
 from conformance.endings import Ending, ending_of
 from conformance.errors import CaseRefused, NotBuildable
 from conformance.limits import time_limit
+from conformance.seeding import seed_everything
 from conformance.stopping_settings import own_criteria
 from conformance.weights import fill, perturb
 
@@ -110,7 +111,7 @@ class Scenario:
 
     def _bare_model(self) -> Any:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            seed_everything(0)
             try:
                 model = self._tied_model() if self.case.model.tied else self._plain_model()
             except CaseRefused:

@@ -13,6 +13,7 @@ from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome, rng_digest
+from conformance.seeding import seed_everything
 from conformance.snapshots import changes, module_state, snapshot
 from conformance.subjects import Subject
 
@@ -74,7 +75,7 @@ def observe(
     outcome = Outcome(prompt_length=call.prompt_length)
     with torch.random.fork_rng(devices=[]), torch.no_grad(), ExitStack() as around:
         readings = {probe.name: around.enter_context(probe.around(model, call)) for probe in probes}
-        torch.manual_seed(seed)
+        seed_everything(seed)
         try:
             with time_limit(), MODEL_CODE.running():
                 output = subject.generate(model, call)

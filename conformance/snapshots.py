@@ -22,13 +22,14 @@ KEPT_ON_PURPOSE = {
 }
 
 Flat = dict[str, Any]
+PLAIN = frozenset({type(None), bool, int, float, str, torch.dtype, torch.Tensor, torch.nn.Parameter})
 
 
 def flatten(
     value: Any, path: str = "", depth: int = 0, seen: frozenset[int] = frozenset()
 ) -> Iterator[tuple[str, Any]]:
     """Every leaf of nested mappings, sequences and plain objects, as (dotted path, leaf); tensors are leaves."""
-    if isinstance(value, torch.Tensor) or value is None or isinstance(value, bool | int | float | str | torch.dtype):
+    if type(value) in PLAIN or isinstance(value, torch.Tensor | int | float | str):
         yield path, value
     elif id(value) in seen or depth > MAX_DEPTH:
         return

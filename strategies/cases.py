@@ -90,7 +90,8 @@ def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> s
     """Cases of one check family on one type, the family's plan included.
 
     `towards` names events that a run has not reached yet; draws lean that way where a draw can. A family's module may
-    have a `cases(architecture, towards=...)` of its own, which then steers everything.
+    have a `cases(architecture, towards=...)` of its own, which then steers everything, or `settings` of its own, with
+    the arguments of those that every family draws.
     """
     own: Callable[..., st.SearchStrategy[Case]] | None = getattr(module_of(family), "cases", None)
     return own(architecture, towards=towards) if own else general_cases(family, architecture, towards=towards)
@@ -104,7 +105,9 @@ def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: C
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))
     prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model)))
-    chosen = draw(settings(vocabulary=vocabulary, rows=rows, attentions=model.attention == "eager", towards=towards))
+    drawn = getattr(module_of(family), "settings", settings)
+    eager = model.attention == "eager"
+    chosen = draw(drawn(vocabulary=vocabulary, rows=rows, attentions=eager, towards=towards))
     plan = draw(plans(family, model, prompt, chosen))
     return Case(family=family, model=model, prompt=prompt, settings=chosen, plan=plan)
 

@@ -59,8 +59,11 @@ def criteria(draw: st.DrawFn, *, rows: int, steps: int) -> dict[str, Any]:
 
 @st.composite
 def limits(draw: st.DrawFn, steps: int) -> dict[str, Any]:
-    """How the limit is told, and least numbers of tokens; mostly the limit alone, as `max_new_tokens`."""
-    how = draw(st.sampled_from(("max_new_tokens",) * 15 + ("max_length", "both") * 2 + ("neither",)))
+    """How the limit is told, and least numbers of tokens; mostly the limit alone, as `max_new_tokens`.
+
+    No limit at all means 20 tokens, several times the cost of another case: rare.
+    """
+    how = draw(st.sampled_from(("max_new_tokens",) * 35 + ("max_length", "both") * 4 + ("neither",)))
     fields: dict[str, Any] = {"max_new_tokens": steps, "limit": how}
     if how == "neither":
         fields["max_new_tokens"] = 20

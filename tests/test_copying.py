@@ -31,12 +31,26 @@ def test_parameters_shared_by_modules_are_shared_in_a_copy():
     assert isinstance(found["one"].weight, torch.nn.Parameter)
 
 
-def test_what_cannot_be_pickled_and_views_are_copied_deeply():
-    lambdas, views = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
-    lambdas.rule = lambda: 1
+def test_classes_and_functions_made_on_the_spot_are_referred_to():
+    class Local(torch.nn.Linear):
+        pass
+
+    model = Local(2, 2)
+    model.rule = lambda: 1
+    copier = Copier(model)
+    found = copier.copy()
+    assert copier.pickles
+    assert (type(found), found.rule) == (Local, model.rule)
+    assert found.weight is not model.weight
+
+
+def test_views_are_copied_deeply_and_what_cannot_be_pickled_is_told():
+    locked, views = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    locked.lines = (line for line in "ab")
+    assert not Copier(locked).pickles
     views.register_buffer("first", views.weight.data[0])
     views.register_buffer("whole", views.weight.data)
-    assert Copier(lambdas).copy().rule() == 1
+    assert not Copier(views).pickles
     found = Copier(views).copy()
     found.whole.zero_()
     assert not found.first.any()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from toolbox import small_case
 
+from conformance.judge import judge
 from conformance.plans.rollback import Op, RollbackPlan
 from conformance.programs.prepared import interpreter, run
 from conformance.runs import Runs
@@ -115,3 +116,13 @@ def test_a_fault_of_the_installed_caches_shrinks_to_a_short_program():
         check(machine("mistral", Installed), 200)
     program = caught.value.args[0][1] if isinstance(caught.value.args[0], tuple) else str(caught.value)
     assert str(program).count("(") <= 12
+
+
+def test_what_else_ends_or_steers_a_row_plays_no_part():
+    """A beam that a stop string ends is filled up, and a forced end token scores 0: neither tells of a cache."""
+    plan = RollbackPlan(beams=2)
+    plainest = small_case("lfm2", rows=((1, 3, 1, 1, 1, 9),), family="rollback", plan=plan, attention="sdpa")
+    for parts in ({"stop": ("abg",)}, {"eos": (7,), "forced_eos": True}, {"row_stops": ((0, 1),)}):
+        case = plainest.replace(settings=plainest.settings.replace(**parts))
+        judged = judge(case, ("beams-reorder-every-state",), Reference())
+        assert judged.verdicts["beams-reorder-every-state"].status == "pass"

@@ -1,6 +1,7 @@
 """Copies of a model, several times faster than `copy.deepcopy`: a case needs a handful of them.
 
-Everything but the tensors is pickled once; a copy unpickles that around clones of the tensors. Nothing is read from
+Everything but the tensors is pickled once; a copy unpickles that around clones of the tensors. Classes and functions
+that are made on the spot have no name to be found by, so a copy refers to them themselves. Nothing is read from
 outside: the bytes never leave the process.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import sys
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -19,49 +22,63 @@ class Copier:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._tensors: list[torch.Tensor] = []
+        self._kept: list[Any] = []
         self._bytes = b""
         file = io.BytesIO()
         try:
-            _Pickler(file, self._tensors).dump(model)
-        except (pickle.PicklingError, AttributeError, TypeError):  # a local function or the like: see `copy`
+            _Pickler(file, self._kept).dump(model)
+        except (pickle.PicklingError, AttributeError, TypeError):  # a lock, an open file or the like: see `copy`
             return
-        if not _share_storage(self._tensors):
+        if not _share_storage([value for value in self._kept if isinstance(value, torch.Tensor)]):
             self._bytes = file.getvalue()
+
+    @property
+    def pickles(self) -> bool:
+        """Whether copies are the fast ones."""
+        return bool(self._bytes)
 
     def copy(self) -> Any:
         """A copy; by `copy.deepcopy` where the model cannot be pickled or its tensors are views of each other."""
-        if not self._bytes:
+        if not self.pickles:
             return copy.deepcopy(self._model)
-        return _Unpickler(io.BytesIO(self._bytes), self._tensors).load()
+        return _Unpickler(io.BytesIO(self._bytes), self._kept).load()
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, tensors: list[torch.Tensor]) -> None:
+    def __init__(self, file: io.BytesIO, kept: list[Any]) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._tensors, self._places = tensors, {}  # type: ignore[var-annotated]
+        self._kept = kept
+        self._places: dict[int, int] = {}
 
     def persistent_id(self, value: Any) -> int | None:
-        """The tensor's place among those to clone; None for what is pickled."""
-        if not isinstance(value, torch.Tensor):
+        """The value's place among those that are kept as they are; None for what is pickled."""
+        if not (isinstance(value, torch.Tensor) or (isinstance(value, (type, FunctionType)) and not _is_found(value))):
             return None
         if id(value) not in self._places:
-            self._places[id(value)] = len(self._tensors)
-            self._tensors.append(value)
-        return int(self._places[id(value)])
+            self._places[id(value)] = len(self._kept)
+            self._kept.append(value)
+        return self._places[id(value)]
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, tensors: list[torch.Tensor]) -> None:
+    def __init__(self, file: io.BytesIO, kept: list[Any]) -> None:
         super().__init__(file)
-        self._tensors, self._clones = tensors, {}  # type: ignore[var-annotated]
+        self._kept = kept
+        self._clones: dict[int, torch.Tensor] = {}
 
-    def persistent_load(self, place: int) -> torch.Tensor:
-        """The one clone of that tensor in this copy."""
+    def persistent_load(self, place: int) -> Any:
+        """The one clone of that tensor in this copy; a class or a function itself."""
+        value = self._kept[place]
+        if not isinstance(value, torch.Tensor):
+            return value
         if place not in self._clones:
-            self._clones[place] = _clone(self._tensors[place])
-        clone: torch.Tensor = self._clones[place]
-        return clone
+            self._clones[place] = _clone(value)
+        return self._clones[place]
+
+
+def _is_found(value: type | FunctionType) -> bool:
+    """Whether unpickling would find the class or function by its name."""
+    return getattr(sys.modules.get(value.__module__), value.__qualname__, None) is value
 
 
 def _clone(tensor: torch.Tensor) -> torch.Tensor:

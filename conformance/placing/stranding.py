@@ -39,11 +39,9 @@ def _parameters(model: nn.Module, units: tuple[str, ...]) -> list[str]:
 
 def stranded_outcome(runs: Runs, world: World) -> Comparison:
     """Strand a part of the unplaced model, audit it where the subject can, and run the case's call on it."""
-    import copy
-
     from conformance.placing.world import Placed
 
-    model = copy.deepcopy(world.base)
+    model = world.copied()
     lost = strand(model, runs.case.plan.stranded)
     runs.events.add("stranded")
     try:

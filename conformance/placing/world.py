@@ -5,7 +5,6 @@ Simulated devices are present only while something of the case runs.
 
 from __future__ import annotations
 
-import copy
 import shutil
 import tempfile
 import weakref
@@ -19,6 +18,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.building.copying import Copier
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
@@ -59,6 +59,7 @@ class World:
         self.folder = Path(tempfile.mkdtemp(prefix="placement-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # as long as what is offloaded there
         self.base = models.make(runs.scenario, self.plan.model)
+        self.copied = Copier(self.base).copy
 
     @contextmanager
     def present(self) -> Iterator[None]:
@@ -75,7 +76,7 @@ class World:
         folder = self.folder / "saved"
         try:
             with MODEL_CODE.running():
-                copy.deepcopy(self.base).save_pretrained(folder)
+                self.copied().save_pretrained(folder)
         except Exception as error:  # noqa: BLE001 - saving is the release's, too
             return Crash.of(error)
         return folder
@@ -84,7 +85,7 @@ class World:
     def unplaced(self) -> Placed:
         """The model as the same loader gives it without a placement."""
         if self.plan.loader != "from_pretrained":
-            return self._described(copy.deepcopy(self.base))
+            return self._described(self.copied())
         if isinstance(self.checkpoint, Crash):
             return Placed(crash=self.checkpoint)
         config = self.base.config
@@ -102,7 +103,7 @@ class World:
         checkpoint = self.checkpoint if isinstance(self.checkpoint, Path) else self.folder
         offload = self.folder / "offloaded"
         offload.mkdir(exist_ok=True)
-        return recipe_of(self.plan, copy.deepcopy(self.base), checkpoint, offload)
+        return recipe_of(self.plan, self.copied(), checkpoint, offload)
 
     @cached_property
     def placed(self) -> Placed:

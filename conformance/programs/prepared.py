@@ -10,6 +10,7 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
+from conformance.case import Settings
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash
@@ -34,11 +35,21 @@ def plan_of(runs: Runs) -> RollbackPlan:
 
 
 def settings_of(runs: Runs) -> dict[str, Any]:
-    """The changes to the generation config that ask for the plan's class of cache, and end at the limit only."""
-    chosen: dict[str, Any] = {"eos_token_id": None, "do_sample": False, "repetition_penalty": 1.0}
+    """The changes to the generation config that ask for the plan's class of cache."""
+    chosen: dict[str, Any] = {}
     if plan_of(runs).cache in STATIC:
         chosen |= upstream.static_cache_settings()
     return chosen
+
+
+def plain_call(runs: Runs, rows: Sequence[int] | None = None, **config: Any) -> Call:
+    """The call on these rows that is about the cache alone: greedy, and nothing but the limit ends it.
+
+    Where the case's settings have processors and criteria, they are left out: scores and lengths would tell of them.
+    """
+    case = runs.case
+    plain = case.replace(settings=Settings(max_new_tokens=case.settings.max_new_tokens))
+    return runs.scenario.of(plain).call(rows, **config)
 
 
 def with_cache(runs: Runs, model: Any, call: Call) -> Call:
@@ -73,7 +84,7 @@ def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any],
     model = runs.scenario.model()
     try:
         with torch.no_grad(), MODEL_CODE.running(), time_limit():
-            call = with_cache(runs, model, runs.call(rows, **{**settings_of(runs), **config}))
+            call = with_cache(runs, model, plain_call(runs, rows, **{**settings_of(runs), **config}))
             return Installed().generate(model, call.replace(extras={**call.extras, **extras}))
     except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
         crash = Crash.of(error)
@@ -83,7 +94,7 @@ def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any],
 def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
     """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
     plan = plan_of(runs)
-    call = runs.call(max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
+    call = plain_call(runs, max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
     return prepare(model, with_cache(runs, model, call).arguments())
 
 

@@ -6,6 +6,7 @@ machine has plays no part: a recipe that it cannot follow is not applicable.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,12 +14,15 @@ from hypothesis import strategies as st
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.placement import PlacementPlan
 from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings as every_settings
 
 GEMMA = "diffusion gemma"
 MODELS = ("own", "own", "own", "tied embeddings", "tied blocks", "tied parts", GEMMA, GEMMA)
 MODES = ("plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted")
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
 PERCENT = st.integers(3, 130)
+# A part in the wrong place shows at once, and every operation on a simulated device costs.
+settings = partial(every_settings, new_tokens=(1, 4))
 
 
 @st.composite

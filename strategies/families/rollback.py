@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
@@ -11,6 +13,11 @@ from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
 
 LONGEST = 6  # draws of one operation or of a whole round trip
+
+
+def settings(**_: Any) -> st.SearchStrategy[Settings]:
+    """How many tokens beams and assistants decode. What else ends or steers a row would not be about the cache."""
+    return st.builds(Settings, max_new_tokens=st.integers(1, 8))
 
 
 @st.composite
