@@ -43,6 +43,10 @@ class Child:
         self.seconds = seconds
         self._process: subprocess.Popen[str] | None = None
 
+    def start(self) -> None:
+        """Start the process if it does not run; comes back when it has loaded what cases need. Raises HarnessBroke."""
+        self._running()
+
     def judge(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement:
         """The verdicts on a case. A process that ends or hangs on it is a failure. Raises HarnessBroke, BadInput."""
         process = self._running()
@@ -108,10 +112,9 @@ def serve() -> None:
     """What the process does: judge one case after another until its input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not an answer
-    from conformance import upstream
+    from conformance.warming import warm_up
 
-    upstream.quiet()
-    registry.load()
+    warm_up()
     answers.write(READY)
     answers.flush()
     for line in sys.stdin:

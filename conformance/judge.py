@@ -38,7 +38,8 @@ def judge(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
     """Run the named checks of the case's family, the ladder included. Raises HarnessBroke.
 
     A difference is blamed on the lowest rung that differs on the same case; and where another subject than
-    the installed release fails, on the release, if that fails the same check in the same way.
+    the installed release fails, on the release, if that fails the same check in the same way. Where the two are
+    compared with each other, the one that fails a rung below is to blame.
     """
     names = tuple(checks)
     try:
@@ -77,7 +78,17 @@ class Verdicts:
                 return Verdict("blocked-by", lowest, verdict.differences)
         if check.compares == "subject" and self._installed_fails_too(check, verdict):
             return Verdict("blocked-by", f"installed {check.name}", verdict.differences)
+        if check.compares == "pair" and (lower := self._wrong_in_the_installed(check)):
+            return Verdict("blocked-by", f"installed {lower}", verdict.differences)
         return verdict
+
+    def _wrong_in_the_installed(self, check: Check) -> str | None:
+        """A rung below that the installed release fails where the subject, which it is compared with, does not."""
+        if self.runs.subject.name == Installed.name:
+            return None
+        installed = Runs(self.runs.case, Installed())
+        below = registry.below(check.name)
+        return next((name for name in below if own_verdict(registry.get(name), installed).status == "fail"), None)
 
     def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:
         if self.runs.subject.name == Installed.name:

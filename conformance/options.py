@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ class Options:
     """What a run is asked to do.
 
     checks, architectures: the selected names; examples: counted examples an item (None: `ROUND_EXAMPLES`, in as
-    many rounds as the budget allows); budget: seconds; deadline: epoch seconds or None; fresh: no corpus, no
-    database, no known issues; workers: processes that share the items; share: seconds, see `spread`.
+    many rounds as the budget allows); budget: seconds; deadline: epoch seconds, once a process has loaded what it
+    needs; fresh: no corpus, no database, no known issues; workers: processes that share the items; share: seconds,
+    see `spread`.
     """
 
     checks: tuple[str, ...]
@@ -46,6 +48,10 @@ class Options:
         if self.budget is None or items == 0:
             return self
         return self.replace(share=self.budget * self.workers / items)
+
+    def begun(self) -> Options:
+        """With the end of the budget, counted from now."""
+        return self if self.budget is None else self.replace(deadline=time.time() + self.budget)
 
     def families(self) -> tuple[str, ...]:
         """The families of the selected checks, sorted."""

@@ -123,6 +123,7 @@ def worker_of(config: pytest.Config) -> Worker:
         options = options_of(config)
         name = getattr(config, "workerinput", {}).get("workerid", "main")
         config.stash[WORKER] = Worker(options, name, None if options.fresh else DATABASE)
+        config.stash[OPTIONS] = config.stash[WORKER].options
     return config.stash[WORKER]
 
 

@@ -218,5 +218,11 @@ class Runs:
         return logits
 
     def processors(self, rows: Sequence[int] | None = None) -> Any:
-        """The installed logits processors for these rows, built fresh by `generate` itself."""
-        return built_processors(self.scenario, rows)
+        """The installed logits processors for these rows, built fresh by `generate` itself unless there are none."""
+        key = ("no processors", tuple(rows or ()))
+        if key in self._made:
+            return self._made[key]
+        built = built_processors(self.scenario, rows)
+        if not built:
+            self._made[key] = built
+        return built

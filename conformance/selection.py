@@ -63,7 +63,6 @@ def make_options(
         fresh=fresh,
         max_findings=max_findings,
         workers=workers,
-        deadline=None if budget is None else time.time() + budget,
         report=report_folder(report),
     )
     return options.spread(len(pairs_of(options)))

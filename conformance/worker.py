@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import interruption, registry, upstream
+from conformance import interruption, registry
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import ENOUGH, reachable
 from conformance.events import KIND
@@ -22,17 +22,18 @@ from conformance.search import ItemResult, Search
 from conformance.store import Store
 from conformance.strategies.cases import cases
 from conformance.subjects import load
+from conformance.warming import warm_up
 
 
 class Worker:
     """Runs items."""
 
     def __init__(self, options: Options, name: str, database: Path | None) -> None:
-        upstream.quiet()
+        warm_up(options.families())
         interruption.watch()
         assert options.report is not None
         folder = Path(options.report)
-        self.options, self.folder, self.subject = options, folder, load(options.subject)
+        self.options, self.folder, self.subject = options.begun(), folder, load(options.subject)
         self.recorder, self.findings, self.store = (
             Recorder(folder, name),
             Findings(folder),

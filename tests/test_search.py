@@ -18,6 +18,7 @@ from conformance.runs import Runs
 from conformance.signature import Key, traits
 from conformance.store import Store
 from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
 
 CACHED, PADDED, STREAM = "cached-matches-recomputed", "padded-row-matches-alone", "streamer-sees-the-sequence"
 
@@ -267,6 +268,17 @@ def test_what_the_installed_release_fails_too_is_not_another_subjects_fault():
         installed = judge(case, ["static-matches-dynamic"], Installed()).verdicts["static-matches-dynamic"]
     assert installed.status == "fail"
     assert mine.label == "blocked-by installed static-matches-dynamic"
+
+
+def test_where_only_the_installed_release_is_wrong_the_other_of_the_pair_is_not_blamed(monkeypatch):
+    def raises(*_):
+        raise RuntimeError("not today")
+
+    pair = "reference-matches-installed"
+    monkeypatch.setattr(Installed, "generate", raises)
+    verdicts = judge(small_case(), [pair], Reference()).verdicts
+    assert verdicts[pair].label == f"blocked-by installed {CACHED}"
+    assert judge(small_case(), [pair], Installed()).verdicts[pair].label == f"blocked-by {CACHED}"
 
 
 def test_a_verdict_is_made_once():
