@@ -16,7 +16,9 @@ CHECKS = Path(__file__).parent / "checks"
 @lru_cache(maxsize=1)
 def families_of_checks() -> dict[str, str]:
     """Check name → family name, sorted, of every file in `conformance/checks`."""
-    found = {check: family for tree in _trees() for check, family in _checks_in(tree)}
+    trees = _trees()
+    families = {variable: _name(call) for tree in trees for variable, call in _family_calls(tree).items()}
+    found = {check: families[variable] for tree in trees for check, variable in _checks_in(tree)}
     return dict(sorted(found.items()))
 
 
@@ -24,12 +26,16 @@ def families_of_checks() -> dict[str, str]:
 def architectures_of_families() -> dict[str, tuple[str, ...] | None]:
     """Family name → the only types that it runs on, or None where it runs on all."""
     calls = (call for tree in _trees() for call in _family_calls(tree).values())
-    return {str(ast.literal_eval(call.args[0])): _architectures(call) for call in calls}
+    return {_name(call): _architectures(call) for call in calls}
 
 
-def _trees() -> Iterator[ast.Module]:
-    for path in sorted(CHECKS.glob("*.py")):
-        yield ast.parse(path.read_text(encoding="utf-8"))
+@lru_cache(maxsize=1)
+def _trees() -> tuple[ast.Module, ...]:
+    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sorted(CHECKS.glob("*.py")))
+
+
+def _name(call: ast.Call) -> str:
+    return str(ast.literal_eval(call.args[0]))
 
 
 def _architectures(call: ast.Call) -> tuple[str, ...] | None:
@@ -39,7 +45,10 @@ def _architectures(call: ast.Call) -> tuple[str, ...] | None:
 
 
 def _family_calls(tree: ast.Module) -> dict[str, ast.Call]:
-    """The variables of a module to which a family is assigned, and the calls that make it."""
+    """The constants of a module to which a family is assigned, and the calls that make it.
+
+    Modules share a family under its constant's name, so no two families have one of the same name.
+    """
     return {
         target.id: statement.value
         for statement in tree.body
@@ -52,14 +61,14 @@ def _family_calls(tree: ast.Module) -> dict[str, ast.Call]:
 
 
 def _checks_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    variables = {name: str(ast.literal_eval(call.args[0])) for name, call in _family_calls(tree).items()}
+    """The checks of a module, and the constants that stand for their families."""
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
             for decorator in statement.decorator_list:
                 if isinstance(decorator, ast.Call) and _calls(decorator, "check"):
                     variable = decorator.args[0]
                     assert isinstance(variable, ast.Name)
-                    yield statement.name.replace("_", "-"), variables[variable.id]
+                    yield statement.name.replace("_", "-"), variable.id
 
 
 def _calls(node: ast.expr, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Checks: named rules with the guards that say where they apply.
 
-A check is one decorated function; its name is its document's name. Its module is its family's file. Guards
-are stacked decorators, so that the body is only the rule.
+A check is one decorated function; its name is its document's name. Guards are stacked decorators, so that
+the body is only the rule.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def family(
     architectures: Iterable[str] | None = None,
     isolated: bool = False,
 ) -> Family:
-    """Register a family; once per module in `conformance.checks`. TypeError when the name is taken.
+    """Register a family, by a constant of a module in `conformance.checks`. TypeError when the name is taken.
 
     Its name and `architectures` must be literals: a run is planned from the source text.
     """
@@ -133,7 +133,7 @@ def check(
 
 @cache
 def load() -> None:
-    """Import every module of `conformance.checks`: adding a family is adding a file there."""
+    """Import every module of `conformance.checks`: adding a family is adding a file there, or several."""
     import conformance.checks as package
 
     for module in pkgutil.iter_modules(package.__path__):

@@ -1,13 +1,15 @@
-"""Compare one row of an outcome with expected logits: tokens, logits, then processed scores."""
+"""Compare one row of an outcome with expected logits: logits, processed scores, then tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 
-from conformance.compare import compare_steps, compare_tokens
-from conformance.outcome import Outcome
+from conformance.compare import compare_steps, compare_tokens, crash_difference
+from conformance.outcome import Crash, Outcome
+from conformance.reference.decode import OtherTokensFed
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
@@ -56,39 +58,67 @@ def compare_row(
     `rows` are the prompt rows that ran together (all: None): the processors are built for them. `expected`
     has one (vocabulary,) tensor for every step up to the row's end.
     """
-    settings = runs.case.settings
     tokens = runs.kept(row, outcome.tokens(index))
     where = f"row {row} " if len(runs.rows) > 1 else ""
     for field in ("logits", "scores"):
         if len(getattr(outcome, field)) < len(tokens):
             seen = f"{len(getattr(outcome, field))} steps"
             return Comparison.of(Difference("missing", field, f"{len(tokens)} steps", seen, where))
-    result, noise = Comparison(), runs.noise(row, tokens)
-    logits = [step[index] for step in outcome.logits[: len(tokens)]]
-    result += compare_steps("logits", logits, list(expected), noise, where, runs.bound)
-    scores = processed(runs, outcome, index, rows, expected)
-    got = [step[index] for step in outcome.scores[: len(tokens)]]
-    result += compare_steps("scores", got, scores, noise, where, runs.bound)
-    if not settings.do_sample:
 
-        def margin(step: int, best: int, token: int) -> float:
-            wide = processed(runs, outcome, index, rows, runs.wide_oracle.logits(row, tokens))[step]
-            return abs(float(wide[best] - wide[token]))
+    def processed(logits: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+        return processed_by(runs.processors(rows), outcome, outcome.prompt_length, index, logits)
 
-        result += compare_tokens(tokens, scores, margin, noise, where, runs.bound)
-    return result
+    return compare_decoded(runs, outcome, index, row, tokens, expected, processed, where)
 
 
-def processed(
-    runs: Runs, outcome: Outcome, index: int, rows: Sequence[int] | None, expected: Iterable[torch.Tensor]
+def compare_decoded(
+    runs: Runs,
+    outcome: Outcome,
+    index: int,
+    row: int,
+    tokens: Sequence[int],
+    expected: Sequence[torch.Tensor],
+    processed: Callable[[Iterable[torch.Tensor]], list[torch.Tensor]],
+    where: str,
+) -> Comparison:
+    """The logits, scores and, unless they are sampled, `tokens` of sequence `index`, which is of prompt row `row`.
+
+    `processed` makes expected scores of expected logits.
+    """
+    noise, scores = runs.noise(row, tokens), processed(expected)
+    got = {field: [step[index] for step in getattr(outcome, field)[: len(tokens)]] for field in ("logits", "scores")}
+    result = compare_steps("logits", got["logits"], list(expected), noise, where, runs.bound)
+    result += compare_steps("scores", got["scores"], scores, noise, where, runs.bound)
+    if runs.case.settings.do_sample:
+        return result
+
+    def margin(step: int, best: int, token: int) -> float:
+        wide = processed(runs.wide_oracle.logits(row, tokens))[step]
+        return abs(float(wide[best] - wide[token]))
+
+    return result + compare_tokens(tokens, scores, margin, noise, where, runs.bound)
+
+
+def processed_by(
+    processors: Any, outcome: Outcome, start: int, index: int, expected: Iterable[torch.Tensor]
 ) -> list[torch.Tensor]:
-    """The expected scores: the installed processors, built fresh, applied to the expected logits."""
-    processors = runs.processors(rows)
+    """The expected scores of sequence `index`: processors, built fresh, applied to one step after the other.
+
+    `start`: how many ids of the outcome come before the new ones.
+    """
     if not processors:
         return list(expected)
     assert outcome.sequences is not None
-    scores = []
-    for step, logits in enumerate(expected):
-        ids = outcome.sequences[:, : outcome.prompt_length + step]
-        scores.append(processors(ids, logits.repeat(len(ids), 1))[index])  # some processors insist on the batch
-    return scores
+    ids = outcome.sequences
+    with torch.no_grad():  # one that guides runs the model
+        return [
+            processors(ids[:, : start + step], logits.repeat(len(ids), 1))[index]  # some insist on the batch
+            for step, logits in enumerate(expected)
+        ]
+
+
+def forced_crash(crash: Crash, beside: str) -> Comparison:
+    """A crash under forced tokens; a type whose preparation cannot feed them is not applicable."""
+    if crash.type == OtherTokensFed.__name__:
+        return Comparison(not_applicable="the type's own preparation feeds other tokens than it is asked to")
+    return crash_difference(crash, beside)

@@ -5,8 +5,8 @@ import torch
 from toolbox import small_case
 
 from conformance import upstream
-from conformance.checks.prefill import modes
 from conformance.drafting.assistants import assistant
+from conformance.drafting.modes import modes
 from conformance.drafting.preparations import Preparation, Preparations
 from conformance.drafting.rounds import Round, rounds
 from conformance.drafting.states import aligned_gap, compare_states

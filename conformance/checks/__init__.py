@@ -1,1 +1,1 @@
-"""One file per family of checks; every module here is loaded by `registry.load`."""
+"""The checks, one file per family or several; every module here is loaded by `registry.load`."""

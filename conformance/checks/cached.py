@@ -10,9 +10,8 @@ import torch
 from conformance import upstream
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
 from conformance.outcome import Crash
-from conformance.reference.decode import OtherTokensFed
 from conformance.registry import applies, check, family
-from conformance.rows import compare_lengths, compare_row
+from conformance.rows import compare_lengths, compare_row, forced_crash
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
@@ -79,13 +78,6 @@ def _continuation_against_oracle(runs: Runs) -> Comparison:
 def _sizes(runs: Runs) -> list[int]:
     """How many tokens go in each forward; none for a family whose cases have no such plan."""
     return list(runs.case.plan.sizes()) if hasattr(runs.case.plan, "sizes") else []
-
-
-def forced_crash(crash: Crash, beside: str) -> Comparison:
-    """A crash under forced tokens; a type whose preparation cannot feed them is not applicable."""
-    if crash.type == OtherTokensFed.__name__:
-        return Comparison(not_applicable="the type's own preparation feeds other tokens than it is asked to")
-    return crash_difference(crash, beside)
 
 
 def _under_forced_tokens(

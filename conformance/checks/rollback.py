@@ -9,8 +9,8 @@ from conformance.architectures.cache_kinds import cache_kinds
 from conformance.compare import crash_difference
 from conformance.programs.beams import beams_against_rescoring
 from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
-from conformance.programs.interpreter import Step
 from conformance.programs.prepared import plan_of, steps_of
+from conformance.programs.steps import Step
 from conformance.programs.truths import Unusable
 from conformance.programs.windows import grows_in_an_assisted_run
 from conformance.registry import Rule, applies, check, family

@@ -61,3 +61,9 @@ class Modes(Calls):
         """What the earlier turns left, a new copy every time; or the Crash of one of them."""
         found = self.runs.once("turns", lambda: earlier_turns(self))
         return found if isinstance(found, Crash) else copy.deepcopy(found)
+
+
+def modes(runs: Runs) -> Modes:
+    """The runs of the case with parts of its plan, made once."""
+    found: Modes = runs.once("modes", lambda: Modes(runs))
+    return found

@@ -16,8 +16,9 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, RollbackPlan
 from conformance.programs import caches
-from conformance.programs.interpreter import Interpreter, Step, refuses
+from conformance.programs.interpreter import Interpreter
 from conformance.programs.machine import Machine, Prepared, prepare
+from conformance.programs.steps import Step, refuses
 from conformance.programs.truths import Unusable
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed

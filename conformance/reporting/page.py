@@ -10,8 +10,9 @@ from conformance import upstream
 from conformance.case import Case, Plan, plain
 from conformance.errors import BadInput, NotBuildable
 from conformance.findings import Finding, write_atomically
-from conformance.reporting.repro import render_script, rule
+from conformance.reporting.repro import render_script
 from conformance.reporting.templating import render
+from conformance.reporting.wording import rule
 
 SHOWN = ("transformers", "torch", "accelerate")
 

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import ast
-import copy
-import importlib
-import importlib.util
 import re
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 from conformance import registry, upstream
 from conformance.architectures import catalogue
-from conformance.architectures.apply import build
 from conformance.architectures.capabilities import facts
-from conformance.architectures.defaults import config_class_of, default_config
-from conformance.architectures.overrides import override
 from conformance.build import Scenario
-from conformance.case import Case, plain
+from conformance.case import Case
 from conformance.compare import BOUND
 from conformance.findings import Finding
 from conformance.limits import CALL_SECONDS, TookTooLong
-from conformance.reporting import constants, pieces
-from conformance.reporting.source import WIDTH, arguments, assigned, broken, fitted, literal, wrapped
+from conformance.reporting import pieces
+from conformance.reporting.assigning import assignments
+from conformance.reporting.case_source import constructor_arguments, set_fields
+from conformance.reporting.source import WIDTH, arguments, broken, literal, wrapped
 from conformance.reporting.templating import render
 from conformance.reporting.weights_source import weights_source
-from conformance.snapshots import KEPT_ON_PURPOSE, TORCH_INTERNALS
+from conformance.reporting.wording import document
 
-NO_STATE = (*sorted(TORCH_INTERNALS), "config", "generation_config")
 MAX_LINES = 80
-# What `generate` takes for a field that nobody set, in every 5.x release.
-DEFAULTS = {"num_beams": 1, "use_cache": True, "temperature": 1.0, "top_p": 1.0, "repetition_penalty": 1.0}
 OWN_IMPORTS = (
     "import hashlib",
     "import sys",
@@ -107,7 +98,7 @@ def _standing_alone(finding: Finding, versions: dict[str, str], name: str) -> st
     made_from = f"{literal(scenario.architecture.model_type)}, {arguments(constructor_arguments(case))})"
     values: dict[str, Any] = {
         "document": document(finding, versions),
-        "constants": _constants(finding, name, {used for part in parts for used in part.frame}),
+        "constants": assignments(finding, name, {used for part in parts for used in part.frame}),
         "weights": weights_source(scenario.pristine),
         "config": wrapped(made_from, 8),
         "auto_class": auto,
@@ -145,106 +136,6 @@ def recompute_of(case: Case) -> str:
     if Scenario(case).encoder_decoder:
         return "recompute_encoded"
     return "recompute_prepared" if "prepared_oracle" in facts(case.model.architecture) else "recompute"
-
-
-def constructor_arguments(case: Case) -> dict[str, Any]:
-    """What the config class of the case's architecture is called with to make the case's config.
-
-    Raises NotBuildable or BadInput when the installed release refuses them.
-    """
-    name, caught = case.model.architecture, {}
-    config_class = config_class_of(name)
-
-    def caught_by(**arguments: Any) -> Any:
-        caught.update(copy.deepcopy(arguments))
-        return config_class(**arguments)
-
-    build(caught_by, plain(case.model.config), case.model.attention, override(name).arguments, default_config(name))  # type: ignore[arg-type]
-    return caught
-
-
-def set_fields(generation_config: Any) -> dict[str, Any]:
-    """The fields of a `GenerationConfig` that are not what `generate` takes anyway."""
-    fields = {k: v for k, v in vars(generation_config).items() if not k.startswith("_") and k != "transformers_version"}
-    return {k: v for k, v in fields.items() if v is not None and v is not False and v != DEFAULTS.get(k)}
-
-
-def _constants(finding: Finding, body: str, used: set[str]) -> list[str]:
-    """The assignments of what the body takes from the frame."""
-    case, scenario, says = finding.case, Scenario(finding.case), pieces.piece(body).says
-    planned = constants_of(scenario)
-    rows = says.get("ROWS", "finding")
-    owners = ("*", scenario.architecture.model_type)
-    kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
-    row = 0 if rows == "first" else row_of(finding)
-    width = scenario.width(None if rows == "all" else [row])
-    fields = _of_use(set_fields(scenario.generation_config(width, **_room(says, planned))), body)
-    sources = {
-        "INPUTS": assigned("INPUTS", _tensors(scenario.inputs(None if rows == "all" else [row]))),
-        "ALONE": assigned("ALONE", _tensors(scenario.inputs([row]))),
-        "ROW": f"ROW = {row}",
-        "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
-        "KEPT": "\n".join(fitted(f"KEPT = {literal(kept)}")),
-        "SEED": f"SEED = {case.settings.sample_seed}" if case.settings.do_sample else "",
-        **{name: "\n".join(fitted(f"{name} = {value}")) for name, value in planned.items()},
-    }
-    return [source for name, source in sources.items() if name in used and source]
-
-
-def constants_of(scenario: Scenario) -> dict[str, str]:
-    """What the family adds to the frame: told by its module in `reporting.constants`, else by the plan itself."""
-    case = scenario.case
-    name = f"{constants.__name__}.{case.family}"
-    if importlib.util.find_spec(name):
-        told: dict[str, str] = importlib.import_module(name).constants(scenario)
-        return told
-    return {} if case.plan is None else case.plan.constants(scenario)
-
-
-def _room(says: Mapping[str, Any], planned: Mapping[str, str]) -> dict[str, Any]:
-    if "ROOM_FOR" not in says:
-        return {}
-    count = len(ast.literal_eval(planned[says["ROOM_FOR"]]))
-    return {"max_new_tokens": count + 1, "eos_token_id": None, "do_sample": False}
-
-
-def _of_use(fields: dict[str, Any], body: str) -> dict[str, Any]:
-    """The fields without the outputs that the body does not look at."""
-    source = "".join(part.functions[f] for part in pieces.gather(body) for f in part.functions)
-    idle = {f"output_{name}" for name in ("logits", "scores") if f"out.{name}" not in source}
-    whole = pieces.piece(body).says.get("WHOLE_OUTCOME", False)
-    return fields if whole else {name: value for name, value in fields.items() if name not in idle}
-
-
-def row_of(finding: Finding) -> int:
-    """The prompt row that a finding is about: the one it names, else the first."""
-    named = re.match(r"row (\d+)", finding.where)
-    return int(named[1]) if named else 0
-
-
-def _tensors(inputs: dict[str, Any]) -> dict[str, str]:
-    return {name: f"torch.tensor({literal(tensor.tolist())})" for name, tensor in inputs.items()}
-
-
-def document(finding: Finding, versions: dict[str, str]) -> str:
-    """What is wrong, as the text of a docstring: the rule, what was expected and got, and where."""
-    place = f" at {finding.where.strip()}" if finding.where.strip() else ""
-    what = f"{finding.signature.field}{place}: expected {_cut(finding.expected)}, got {_cut(finding.got)}."
-    found = f"Found with transformers {versions['transformers']}, torch {versions['torch']}."
-    exits = "Exits with 1 where the fault is there, else 0 (2: cannot run)."
-    lines = [f"{finding.case.model.architecture} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
-    text = "\n".join(textwrap.fill(line, WIDTH - 6) for line in lines)
-    return text.replace("\\", "\\\\").replace('"""', "'''")
-
-
-def rule(finding: Finding) -> str:
-    """The first paragraph of the check's docstring, as one line."""
-    return " ".join(registry.get(finding.signature.check).document.strip().split("\n\n")[0].split())
-
-
-def _cut(text: str, length: int = 200) -> str:
-    line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
-    return line if len(line) <= length else f"{line[: length - 3]}..."
 
 
 def _replaying(finding: Finding, versions: dict[str, str], reason: str) -> str:

@@ -8,7 +8,7 @@ from math import ceil, inf
 from conformance import events, upstream
 from conformance.call import Call
 from conformance.outcome import Outcome
-from conformance.reference.stopping import longest
+from conformance.reference.deferrable import longest
 from conformance.runs import Runs
 from conformance.simulation.deferral import Deferral, Seen
 from conformance.simulation.hooks import CountingCriterion, StatefulProcessor

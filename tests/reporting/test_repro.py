@@ -14,7 +14,8 @@ from conformance import registry
 from conformance.build import Scenario
 from conformance.case import Case, Settings
 from conformance.reporting import pieces
-from conformance.reporting.repro import body_name, constructor_arguments, render_script, uncounted
+from conformance.reporting.case_source import constructor_arguments
+from conformance.reporting.repro import body_name, render_script, uncounted
 from conformance.reporting.source import broken, fitted
 
 STANDARD = {"hashlib", "sys", "inspect", "collections", "contextlib", "copy", "tempfile", "traceback", "unittest"}

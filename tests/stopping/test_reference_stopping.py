@@ -9,7 +9,8 @@ from toolbox import small_case
 from conformance import upstream
 from conformance.compare import compare_exactly
 from conformance.reference.decode import Recorder
-from conformance.reference.stopping import DeferredStopCheck, StopCheck, longest, may_defer
+from conformance.reference.deferrable import longest, may_defer
+from conformance.reference.stop_checks import DeferredStopCheck, StopCheck
 from conformance.runs import Runs
 from conformance.simulation.deferral import Deferral
 from conformance.simulation.late import LateDevice

@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 from conformance import upstream
 from conformance.reference import cache_state, decode, stopping
-from conformance.reference.stopping import DeferredStopCheck, Mark
+from conformance.reference.stop_checks import DeferredStopCheck
+from conformance.reference.stopping import Mark
 
 
 @contextmanager

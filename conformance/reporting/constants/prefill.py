@@ -12,7 +12,7 @@ from conformance.drafting import assistants
 from conformance.drafting.modes import Modes
 from conformance.drafting.turns import span
 from conformance.plans.prefill import MODELS
-from conformance.reporting import repro
+from conformance.reporting.case_source import constructor_arguments, set_fields
 from conformance.reporting.source import literal
 from conformance.runs import Runs
 from conformance.subjects import load
@@ -74,9 +74,9 @@ def _other(scenario: Scenario, own: Modes) -> tuple[Any, ...]:
     """The assistant's class, config, kernel, dtype and weights, and own generation config."""
     spec = assistants.other(scenario, own.plan) if own.plan.drafter == "other" else _shallower(scenario.case.model)
     made = Scenario(scenario.case.replace(model=spec, fingerprint=None))
-    config = {"model_type": made.architecture.model_type, **repro.constructor_arguments(made.case)}
+    config = {"model_type": made.architecture.model_type, **constructor_arguments(made.case)}
     weights = (spec.attention, spec.dtype, spec.weight_seed, spec.init_scale)
-    plain = repro.set_fields(made.plain_generation_config())
+    plain = set_fields(made.plain_generation_config())
     return catalogue.get(spec.architecture).class_name, config, weights, plain
 
 

@@ -1,0 +1,90 @@
+"""A run with parts of a plan against plain decoding under its own tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from conformance import upstream
+from conformance.compare import crash_difference
+from conformance.drafting.modes import modes
+from conformance.endings import until_end
+from conformance.outcome import Crash, Outcome
+from conformance.rows import compare_decoded, forced_crash, processed_by
+from conformance.runs import Runs
+from conformance.verdicts import Comparison, Difference
+
+
+def works(runs: Runs, outcome: Outcome, beside: str) -> Comparison | None:
+    """What to say of a run that raised: refused as documented, or a difference; None where it did not."""
+    if any(runs.alone[row].crash for row in modes(runs).rows):
+        return Comparison(not_applicable="plain decoding raises")
+    if "turns" in modes(runs).everything and not modes(runs).made:
+        return Comparison(not_applicable="the call that makes the cache raises")
+    if outcome.crash is None:
+        return None
+    name = upstream.refusal(outcome.crash.type, outcome.crash.message)
+    if name is None:
+        return crash_difference(outcome.crash, beside)
+    runs.events.add(f"refused: {name}")
+    return Comparison(not_applicable=f"refused as documented: {name}")
+
+
+def matches_plain(runs: Runs, part: str) -> Comparison:
+    """The run with the plan's parts up to `part`, row by row against plain decoding under its tokens."""
+    own = modes(runs)
+    parts = own.up_to(part)
+    outcome = own.outcome(parts)
+    said = works(runs, outcome, "plain decoding works")
+    if said is not None:
+        return said
+    result = _steps(runs, outcome, own.start(parts))
+    for index, row in enumerate(own.rows):
+        if not result.differences:
+            result += _row(runs, outcome, parts, index, row)
+    return result
+
+
+def _steps(runs: Runs, outcome: Outcome, start: int) -> Comparison:
+    """Every new token has its logits and scores, and decoding goes on until the last row has ended."""
+    assert outcome.sequences is not None
+    new = outcome.sequences[:, start:]
+    for field in ("logits", "scores"):
+        if len(getattr(outcome, field)) != new.shape[1]:
+            got = f"{len(getattr(outcome, field))} steps"
+            return Comparison.of(Difference("length", field, f"{new.shape[1]} steps, one a token", got))
+    longest = max(len(until_end(row, modes(runs).ends)) for row in new.tolist())
+    if new.shape[1] != longest:
+        wanted = f"{longest} new tokens, the last an end token"
+        return Comparison.of(Difference("length", "sequences", wanted, f"{new.shape[1]}"))
+    return Comparison()
+
+
+def _row(runs: Runs, outcome: Outcome, parts: Sequence[str], index: int, row: int) -> Comparison:
+    own, start, settings = modes(runs), modes(runs).start(parts), runs.case.settings
+    assert outcome.sequences is not None
+    tokens = until_end(outcome.sequences[index, start:].tolist(), modes(runs).ends)
+    where = f"row {row} " if len(own.rows) > 1 else ""
+    if len(tokens) != settings.max_new_tokens and tokens[-1:] and tokens[-1] not in modes(runs).ends:
+        wanted = f"{settings.max_new_tokens} tokens or an end token"
+        return Comparison.of(Difference("length", "sequences", wanted, f"{len(tokens)} tokens", where))
+    plain = runs.alone_under(row, tokens)
+    if isinstance(plain, Crash):
+        return forced_crash(plain, "the run under test works")
+    expected = [step[0] for step in plain]
+
+    def processed(logits: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+        return processed_by(own.processors(parts), outcome, start, index, logits)
+
+    result = compare_decoded(runs, outcome, index, row, tokens, expected, processed, where)
+    return result + _possible(tokens, processed(expected), where) if settings.do_sample else result
+
+
+def _possible(tokens: Sequence[int], scores: Sequence[torch.Tensor], where: str) -> Comparison:
+    """A sampled token has a chance of its own."""
+    for step, (token, vector) in enumerate(zip(tokens, scores, strict=True)):
+        if not float(vector[token]) > float("-inf"):
+            wanted = "a token with a score above minus infinity"
+            return Comparison.of(Difference("tokens", "sequences", wanted, str(token), f"{where}step {step}"))
+    return Comparison()

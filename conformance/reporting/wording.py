@@ -1,0 +1,30 @@
+"""What a finding says is wrong, in words."""
+
+from __future__ import annotations
+
+import textwrap
+
+from conformance import registry
+from conformance.findings import Finding
+from conformance.reporting.source import WIDTH
+
+
+def document(finding: Finding, versions: dict[str, str]) -> str:
+    """What is wrong, as the text of a docstring: the rule, what was expected and got, and where."""
+    place = f" at {finding.where.strip()}" if finding.where.strip() else ""
+    what = f"{finding.signature.field}{place}: expected {_cut(finding.expected)}, got {_cut(finding.got)}."
+    found = f"Found with transformers {versions['transformers']}, torch {versions['torch']}."
+    exits = "Exits with 1 where the fault is there, else 0 (2: cannot run)."
+    lines = [f"{finding.case.model.architecture} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
+    text = "\n".join(textwrap.fill(line, WIDTH - 6) for line in lines)
+    return text.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def rule(finding: Finding) -> str:
+    """The first paragraph of the check's docstring, as one line."""
+    return " ".join(registry.get(finding.signature.check).document.strip().split("\n\n")[0].split())
+
+
+def _cut(text: str, length: int = 200) -> str:
+    line = "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+    return line if len(line) <= length else f"{line[: length - 3]}..."
