@@ -13,6 +13,8 @@ from conformance.reference.decode import OtherTokensFed
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
+OTHER_TOKENS = "the type's own preparation feeds other tokens than it is asked to"
+
 
 def compare_lengths(runs: Runs, outcome: Outcome, rows: Sequence[int] | None = None) -> Comparison:
     """Decoding goes on until the last row has ended, and after its end a row holds padding only.
@@ -120,5 +122,22 @@ def processed_by(
 def forced_crash(crash: Crash, beside: str) -> Comparison:
     """A crash under forced tokens; a type whose preparation cannot feed them is not applicable."""
     if crash.type == OtherTokensFed.__name__:
-        return Comparison(not_applicable="the type's own preparation feeds other tokens than it is asked to")
+        return Comparison(not_applicable=OTHER_TOKENS)
     return crash_difference(crash, beside)
+
+
+def group_sizes(runs: Runs) -> list[int]:
+    """How many tokens of the plan's continuation go in each forward; none for a family without such a plan."""
+    return list(runs.case.plan.sizes()) if hasattr(runs.case.plan, "sizes") else []
+
+
+def feeds_other_tokens(runs: Runs) -> bool:
+    """Whether the type's own preparation has no way to feed the plan's tokens several at a time.
+
+    What rests on that then shows the type's own doing, whoever decodes.
+    """
+    tokens, sizes = list(runs.case.plan.continuation), group_sizes(runs)
+    if not any(size > 1 for size in sizes):
+        return False
+    grouped = runs.forced([0], torch.tensor([tokens]), sizes)
+    return isinstance(grouped, Crash) and grouped.type == OtherTokensFed.__name__

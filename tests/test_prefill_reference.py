@@ -144,6 +144,11 @@ def test_layers_come_back_after_an_error():
     assert len(model.model.layers) == 2
 
 
+def test_what_a_model_without_keys_records_is_cut_by_its_steps_only():
+    outputs = {"attentions": (torch.arange(3.0 * 4).reshape(1, 3, 4),)}
+    assert one_of(outputs, 1, 3, 5, first=False)["attentions"][0].tolist() == [[[4.0, 5.0, 6.0, 7.0]]]
+
+
 def test_one_of_several_has_its_own_states_and_keys():
     outputs = {"hidden_states": (torch.arange(6.0).view(1, 3, 2),), "attentions": (torch.ones(1, 1, 3, 5),)}
     got = one_of(outputs, 1, 3, 5, first=False)

@@ -11,7 +11,7 @@ from conformance import upstream
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
 from conformance.outcome import Crash
 from conformance.registry import applies, check, family
-from conformance.rows import compare_lengths, compare_row, forced_crash
+from conformance.rows import compare_lengths, compare_row, forced_crash, group_sizes
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
@@ -75,11 +75,6 @@ def _continuation_against_oracle(runs: Runs) -> Comparison:
     return _under_forced_tokens(runs, got, expected, 0, [*tokens, 0])
 
 
-def _sizes(runs: Runs) -> list[int]:
-    """How many tokens go in each forward; none for a family whose cases have no such plan."""
-    return list(runs.case.plan.sizes()) if hasattr(runs.case.plan, "sizes") else []
-
-
 def _under_forced_tokens(
     runs: Runs, got: list[torch.Tensor], expected: list[torch.Tensor], row: int, tokens: list[int]
 ) -> Comparison:
@@ -87,13 +82,13 @@ def _under_forced_tokens(
 
 
 @check(CACHED, stands_on=["cached-matches-recomputed"], script="groups")
-@applies("the plan feeds no two tokens at once", lambda runs: any(size > 1 for size in _sizes(runs)))
+@applies("the plan feeds no two tokens at once", lambda runs: any(size > 1 for size in group_sizes(runs)))
 def several_tokens_match_one_by_one(runs: Runs) -> Comparison:
     """Tokens fed several at a time onto a filled cache give the logits of feeding them one by one.
 
     This is what verifying a draft, continuing a conversation and chunked prefill rest on.
     """
-    tokens, sizes = list(runs.case.plan.continuation), _sizes(runs)
+    tokens, sizes = list(runs.case.plan.continuation), group_sizes(runs)
     grouped = runs.forced([0], torch.tensor([tokens]), sizes)
     one_by_one = runs.forced([0], torch.tensor([tokens]), [1] * len(tokens))
     if isinstance(one_by_one, Crash):

@@ -85,13 +85,17 @@ def assisted_records_match_plain(runs: Runs) -> Comparison:
     plain = modes(runs).plain_under(outcome)
     if plain.crash:
         return Comparison(not_applicable="plain decoding under the same tokens raises")
-    return _unless_tied(runs, compare_states(outcome.states, plain.states, outcome.steps))
+    return _unless_explained(runs, compare_states(outcome.states, plain.states, outcome.steps))
 
 
-def _unless_tied(runs: Runs, result: Comparison) -> Comparison:
-    """A difference that comes after a choice between equals inside the model is a tie."""
-    ties = matches_plain(runs, "draft").ties
-    return Comparison(ties=ties[:1]) if result.differences and ties else result
+def _unless_explained(runs: Runs, result: Comparison) -> Comparison:
+    """A difference after a choice between equals inside the model is a tie; a type that feeds others is not judged."""
+    if not result.differences:
+        return result
+    decoded = matches_plain(runs, "draft")
+    if decoded.not_applicable:
+        return Comparison(not_applicable=decoded.not_applicable)
+    return Comparison(ties=decoded.ties[:1]) if decoded.ties else result
 
 
 @check(PREFILL, script="configs")
@@ -130,10 +134,10 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     plain = modes(runs).plain_under(outcome)
     if plain.crash or not plain.cache:
         return Comparison(not_applicable="plain decoding under the same tokens gives no cache")
-    return _unless_tied(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
+    return _unless_explained(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL, bitwise=True)
+@check(PREFILL, stands_on=["repeatable"], bitwise=True)
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",

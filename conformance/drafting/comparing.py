@@ -11,7 +11,7 @@ from conformance.compare import crash_difference
 from conformance.drafting.modes import modes
 from conformance.endings import until_end
 from conformance.outcome import Crash, Outcome
-from conformance.rows import compare_decoded, forced_crash, processed_by
+from conformance.rows import OTHER_TOKENS, compare_decoded, feeds_other_tokens, forced_crash, processed_by
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
@@ -43,6 +43,8 @@ def matches_plain(runs: Runs, part: str) -> Comparison:
     for index, row in enumerate(own.rows):
         if not result.differences:
             result += _row(runs, outcome, parts, index, row)
+    if result.differences and feeds_other_tokens(runs):
+        return Comparison(not_applicable=OTHER_TOKENS)
     return result
 
 
