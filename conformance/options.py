@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.listing import families_of_checks
 
-ROUND_EXAMPLES, FEWEST_IN_A_ROUND = 20, 5
+ROUND_EXAMPLES, FEWEST_IN_A_ROUND, ROUNDS_IN_A_BUDGET = 20, 5, 2
 MOST_ITEMS = 6000
 QUICKEST_CASE = 0.01  # seconds: rounds are planned so that even such cases would not run out before the deadline
 PR_SEED = 20240229
@@ -44,10 +44,14 @@ class Options:
     share: float | None = None
 
     def spread(self, items: int) -> Options:
-        """With the share of a budget that an item has for drawing, so that slow ones do not keep others from theirs."""
+        """With the share of a budget that an item has for drawing in a round.
+
+        Slow items do not keep others from theirs, and there is time for a second round, which leans towards what the
+        first has not reached.
+        """
         if self.budget is None or items == 0:
             return self
-        return self.replace(share=self.budget * self.workers / items)
+        return self.replace(share=self.budget * self.workers / items / ROUNDS_IN_A_BUDGET)
 
     def begun(self) -> Options:
         """With the end of the budget, counted from now."""

@@ -14,13 +14,13 @@ from conformance.oracle import Oracle, OracleRaised
 from conformance.outcome import Crash
 
 
-def resolved(scenario: Scenario) -> Scenario:
+def resolved(scenario: Scenario, oracle: Oracle | None = None) -> Scenario:
     """The scenario with the tokens of `eos_at` as its `eos`, and those of `stop_at` as its `stop` strings.
 
     Itself where there are such already, or no places. The tokens are those of the oracle's greedy decoding under the
     case's own processors, without what forbids or delays end tokens that are not known yet.
     """
-    settings, said = scenario.case.settings, Said(scenario)
+    settings, said = scenario.case.settings, Said(scenario, oracle or Oracle(scenario))
     try:
         eos = settings.eos or _end_tokens(settings, said)
         stop = settings.stop or tuple(
@@ -46,9 +46,9 @@ def _end_tokens(settings: Settings, said: Said) -> tuple[int, ...]:
 class Said:
     """What each row says by itself, decoded as far as somebody asks."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, oracle: Oracle) -> None:
         self.scenario, self.rows = scenario, range(len(scenario.case.prompt.rows))
-        self._oracle, self._tokens = Oracle(scenario), dict[int, list[int]]()
+        self._oracle, self._tokens = oracle, dict[int, list[int]]()
 
     def places(self, told: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those that are rows of the prompt."""

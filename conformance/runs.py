@@ -43,7 +43,9 @@ class Runs:
     def __init__(self, case: Case, subject: Subject) -> None:
         """Raises CaseRefused or NotBuildable; builds no model yet, unless end tokens are told by place."""
         self.subject = subject
-        self.scenario = resolved(Scenario(case))
+        drawn = Scenario(case)
+        self.oracle = Oracle(drawn)  # in the case's own dtype; it knows nothing of settings, which looking up changes
+        self.scenario = resolved(drawn, self.oracle)
         self.case = self.scenario.case
         self.events: set[str] = events.of_case(self.case, self.scenario)
         self.figures: dict[str, float] = {}
@@ -139,11 +141,6 @@ class Runs:
     def alone(self) -> list[Outcome]:
         """Each row by itself, unpadded."""
         return [self.batch] if len(self.rows) == 1 else [self.run(self.call([row])) for row in self.rows]
-
-    @cached_property
-    def oracle(self) -> Oracle:
-        """The oracle in the case's own dtype."""
-        return Oracle(self.scenario)
 
     @cached_property
     def wide_oracle(self) -> Oracle:

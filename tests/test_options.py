@@ -8,7 +8,7 @@ MANY = Options(checks=("repeatable", "cached-matches-recomputed"), architectures
 
 def test_an_item_has_its_share_of_a_budget():
     assert MANY.spread(400).share is None
-    assert MANY.replace(budget=1200.0, workers=2).spread(480).share == 5.0
+    assert MANY.replace(budget=1200.0, workers=2).spread(480).share == 2.5
 
 
 def test_rounds_are_the_major_order():
