@@ -11,13 +11,18 @@ from toolbox import CHECKS_OF, small_case
 from conformance.build import Scenario
 from conformance.errors import NotBuildable
 from conformance.judge import judge
-from conformance.outcome import Crash, Outcome
+from conformance.outcome import Outcome
 from conformance.placing import models
-from conformance.placing.comparing import compare_calls, config_changes, refused_clearly
+from conformance.placing.comparing import compare_calls, config_changes
 from conformance.placing.recipe import recipe_of, size_of
+from conformance.placing.refusing import refused_clearly
 from conformance.placing.stranding import strand
 from conformance.plans.placement import PlacementPlan
+from conformance.reference.placement import PlacementError, PlacementReport
+from conformance.reference.planner import DoesNotFit
 from conformance.reference.tying import declared_pairs
+from conformance.simulation.ledger import OutOfMemory
+from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 
@@ -73,10 +78,42 @@ def test_a_stranded_part_is_on_meta_and_named():
     assert all(model.get_parameter(name).is_meta for name in lost)
 
 
-def test_a_refusal_is_clear_by_type_and_words():
-    assert refused_clearly(Crash("ValueError", "increase max_memory", "x.y"))
-    assert not refused_clearly(Crash("IndexError", "increase max_memory", "x.y"))
-    assert not refused_clearly(Crash("ValueError", "list index out of range", "x.y"))
+@pytest.mark.parametrize(
+    ("error", "clear"),
+    [
+        (ValueError("please pass along an `offload_folder`."), True),
+        (ValueError("The `device_map` does not contain the module lm_head."), True),
+        (NotImplementedError("no max_memory for this type"), True),
+        (NotImplementedError("nothing of this type is kept on the disk"), False),
+        (ValueError("weight is on the meta device, we need a `value` to put in on cpu."), False),  # from deep inside
+        (ValueError("no device for: model.layers.1, the last"), True),
+        (DoesNotFit(3, ["the largest piece"], {"cpu": 1}), True),
+        (PlacementError(PlacementReport(stranded={"lm_head.weight": "it is on meta"})), True),
+        (OutOfMemory("sim:0 has no room for 3 bytes"), True),
+        (IndexError("increase max_memory"), False),
+        (RuntimeError("device_map and max_memory: out of memory"), False),
+        (RuntimeError("Expected all tensors to be on the same device, but got cpu and sim:0"), False),
+        (ValueError("not enough memory for the model"), False),  # names nothing that is the caller's
+        (ValueError("shape of model.layers.17 is wrong"), False),  # the model has no such layer
+        (ValueError("list index out of range"), False),
+    ],
+)
+def test_a_refusal_is_clear_by_its_type_and_by_what_it_names(error, clear):
+    asked = recipe(scenario_of().model(), map="parts", places=("cpu", "disk", "sim:0"), accelerators=1)
+    assert refused_clearly(error, asked) is clear
+
+
+class RaisesRuntimeError(Installed):
+    """A planner that breaks, and happens to speak of the map."""
+
+    def place(self, recipe):
+        raise RuntimeError(f"the device_map {recipe.device_map} gives no memory")
+
+
+def test_a_runtime_error_is_a_crash_whatever_it_says():
+    case = small_case(family="placement", plan=PlacementPlan(map="auto"))
+    made = judge(case, ["planning-never-crashes"], RaisesRuntimeError()).verdicts["planning-never-crashes"]
+    assert (made.status, made.differences[0].kind) == ("fail", "crash")
 
 
 def test_what_changed_in_a_nested_config_is_told_by_path():

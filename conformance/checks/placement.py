@@ -10,7 +10,7 @@ import torch
 
 from conformance.compare import crash_difference
 from conformance.errors import NotBuildable
-from conformance.placing.comparing import compare_calls, config_changes, refused_clearly
+from conformance.placing.comparing import compare_calls, config_changes
 from conformance.placing.stranding import stranded_outcome
 from conformance.placing.world import World
 from conformance.reference.tying import tied_groups
@@ -104,10 +104,10 @@ def _can_run(runs: Runs) -> str | None:
 def planning_never_crashes(runs: Runs) -> Comparison:
     """Placing a model either works or is refused clearly, whatever the map and however little memory there is.
 
-    A refusal is a ValueError or RuntimeError that speaks of the map, the memory or the folder, and of what to do.
+    A refusal is a ValueError, or an error of placing itself, that names the argument, module or device concerned.
     """
     crash = _of(runs).placed.crash
-    if crash is None or refused_clearly(crash):
+    if crash is None or _of(runs).placed.refused:
         return Comparison(allowed=[f"refused: {crash.message[:80]}"] if crash else [])
     return crash_difference(crash, "the same model loads without a placement")
 

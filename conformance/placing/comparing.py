@@ -1,4 +1,4 @@
-"""The calls on a placed and an unplaced model side by side; and what counts as a clear refusal."""
+"""The calls on a placed and an unplaced model side by side, and their configs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.compare import compare_steps, scale_of
-from conformance.outcome import Crash, Outcome
+from conformance.outcome import Outcome
 from conformance.verdicts import Comparison, Difference
 
-CLEAR_TYPES = ("ValueError", "RuntimeError", "DoesNotFit", "PlacementError", "OutOfMemory", "NotImplementedError")
-CLEAR_WORDS = ("device_map", "device map", "max_memory", "offload_folder", "offload_dir", "memory", "does not fit")
 # Where a config was loaded from, and by what: no part of what it says.
 OF_LOADING = ("_name_or_path", "transformers_version")
-
-
-def refused_clearly(crash: Crash) -> bool:
-    """Whether an exception says what is wrong with the placement: its type is one for that, and so are its words."""
-    return crash.type in CLEAR_TYPES and any(word in crash.message for word in CLEAR_WORDS)
 
 
 def compare_calls(placed: Outcome, unplaced: Outcome, relative: float) -> Comparison:

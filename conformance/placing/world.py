@@ -24,6 +24,7 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, models
 from conformance.placing.recipe import Recipe, recipe_of
+from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
@@ -36,10 +37,14 @@ from conformance.simulation.tensors import NAME
 
 @dataclass
 class Placed:
-    """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded."""
+    """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded.
+
+    refused: the crash is a clear refusal.
+    """
 
     model: Any = None
     crash: Crash | None = None
+    refused: bool = False
     holding: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -113,7 +118,7 @@ class World:
                 with time_limit(), torch.no_grad(), MODEL_CODE.running():
                     model = self.runs.subject.place(self.recipe)  # type: ignore[attr-defined]
             except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
-                return Placed(crash=self._crash(error))
+                return Placed(crash=self._crash(error), refused=refused_clearly(error, self.recipe))
             placed = self._described(model)
             _ = placed.report  # made while the devices are there
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
