@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any, Literal
 
@@ -72,7 +73,12 @@ def _configs_towards(draw: st.DrawFn, name: str, towards: Collection[str]) -> Ma
         kind: str = draw(st.sampled_from([*wanted, *[""] * len(wanted)]))
         if kind:
             return tiny_config(name, draw(sizes_with(name, kind)))
-    return draw(configs(name))
+    return draw(_configs(name))
+
+
+@cache
+def _configs(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    return configs(name)
 
 
 def value_of(config: Mapping[str, Any], name: str, default: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from hypothesis import strategies as st
@@ -12,9 +13,12 @@ from conformance.strategies.ranges import rarely
 Ways: TypeAlias = Literal["nothing", "middle", "first", "last", "never", "blind", "every row"]
 WEIGHTS: dict[Ways, int] = {"nothing": 3, "middle": 12, "last": 4, "first": 2, "every row": 2, "never": 2, "blind": 1}
 MOST = 16  # end tokens
+LIMITS = st.sampled_from(("max_new_tokens",) * 35 + ("max_length", "both") * 4 + ("neither",))
+CRITERIA = st.sampled_from(("none",) * 5 + ("rows", "strings"))
 Places = tuple[tuple[int, int], ...]
 
 
+@cache
 def ways(steps: int, towards: frozenset[str] = frozenset()) -> st.SearchStrategy[Ways]:
     """One of the ways that so many steps allow; `towards` names the events that a run has not reached."""
     wanted = [way for way in get_args(Ways) if f"stop: eos {way}" in towards]
@@ -49,7 +53,7 @@ def _places(way: Ways, rows: int, steps: int) -> st.SearchStrategy[Places]:
 @st.composite
 def criteria(draw: st.DrawFn, *, rows: int, steps: int) -> dict[str, Any]:
     """Now and then, what ends a row beside an end token: a criterion of the caller's for some rows, or stop strings."""
-    kind = draw(st.sampled_from(("none",) * 5 + ("rows", "strings")))
+    kind = draw(CRITERIA)
     place = st.tuples(st.integers(0, rows - 1), st.integers(0, steps - 1))
     if kind == "none":
         return {}
@@ -63,7 +67,7 @@ def limits(draw: st.DrawFn, steps: int) -> dict[str, Any]:
 
     No limit at all means 20 tokens, several times the cost of another case: rare.
     """
-    how = draw(st.sampled_from(("max_new_tokens",) * 35 + ("max_length", "both") * 4 + ("neither",)))
+    how = draw(LIMITS)
     fields: dict[str, Any] = {"max_new_tokens": steps, "limit": how}
     if how == "neither":
         fields["max_new_tokens"] = 20
