@@ -49,7 +49,7 @@ def plain(config: Any) -> Any:
 
 def initialize_early(empty: Any, filled: Any, batch: int) -> None:
     """Allocate the layers of an empty static cache before its first update, with the shapes of a filled one's."""
-    shapes = [getattr(layer, "keys", None) for layer in upstream.cache_layers(filled)]
+    shapes = [getattr(layer, "keys", None) for layer in upstream.layers_of(filled)]
     known = [shape for shape in shapes if shape is not None]
     if not known or any(layer.keys.shape != layer.values.shape for layer in _with_keys(filled)):
         return  # keys and values of their own sizes cannot be told in this call
@@ -71,4 +71,4 @@ def _one_or_all(values: list[int]) -> int | list[int]:
 
 
 def _with_keys(filled: Any) -> list[Any]:
-    return [layer for layer in upstream.cache_layers(filled) if getattr(layer, "keys", None) is not None]
+    return [layer for layer in upstream.layers_of(filled) if getattr(layer, "keys", None) is not None]

@@ -55,7 +55,7 @@ def shortened(a_cache: Any, inputs: Mapping[str, Any], count: int, gone: int) ->
 def kv_sizes(a_cache: Any, count: int, gone: int) -> dict[int, int]:
     """How many keys the masks are told to have for all the tokens → and for the ones that stay."""
     found = {}
-    for layer in upstream.cache_layers(a_cache):
+    for layer in upstream.layers_of(a_cache):
         length = int(layer.get_seq_length()) if hasattr(layer, "get_seq_length") else 0
         before, after = (upstream.mask_sizes(layer, size, length) for size in (count + gone, count))
         if before and after:

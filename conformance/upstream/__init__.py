@@ -29,7 +29,7 @@ from conformance.upstream.forwards import (
     prefill,
     tells_first,
 )
-from conformance.upstream.layers import cache_layers, fixed_size, layers_of, mask_sizes, record_past, records
+from conformance.upstream.layers import fixed_size, layers_of, mask_sizes, record_past, records
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import forward_parameters, model_class, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
@@ -61,7 +61,6 @@ __all__ = [
     "ask_for_logits",
     "bare_generation_config",
     "cache_argument",
-    "cache_layers",
     "cache_name",
     "cache_of",
     "can_be_put_back",

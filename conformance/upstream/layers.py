@@ -7,14 +7,8 @@ from typing import Any
 
 
 def layers_of(cache: Any) -> list[Any]:
-    """The layers of a decoder's own cache: none where its kind has no layers."""
+    """The layers of a cache, of an encoder-decoder's those of its self-attention; none where its kind has no layers."""
     return list(getattr(getattr(cache, "self_attention_cache", cache), "layers", None) or ())
-
-
-def cache_layers(a_cache: Any) -> list[Any]:
-    """The layers of a cache; of an encoder-decoder cache those of its self-attention."""
-    own = getattr(a_cache, "self_attention_cache", a_cache)
-    return list(getattr(own, "layers", ()))
 
 
 def fixed_size(cache: Any) -> int | None:
