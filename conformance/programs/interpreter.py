@@ -75,11 +75,11 @@ class Interpreter(Watched):
         return int(self.prepared.input_ids.shape[1])
 
     def _record(self, op: Op) -> Step | None:
-        activate = getattr(self.machine.cache, "activate_past_recording", None)
-        if activate is None:
+        cache = self.machine.cache
+        if not upstream.can_record(cache):
             return None
         self.recorded = self.recorded if self.recording else 0
-        return self._act(op, activate, look=False, then=self._note_recording)
+        return self._act(op, lambda: upstream.record_past(cache), look=False, then=self._note_recording)
 
     def _note_recording(self) -> None:
         self.recording = True
