@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.snapshots import changes, snapshot
 
 
@@ -50,7 +51,7 @@ def watched(model: Any, who: str, seen: list[Preparation]) -> Iterator[None]:
     def prepare(input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         inputs = right(input_ids, *args, **kwargs)
         ids = tuple(input_ids[0].flatten().tolist()) if len(input_ids) else ()
-        seen.append(Preparation(who, bool(kwargs.get("is_first_iteration")), ids, _fed(inputs)))
+        seen.append(Preparation(who, upstream.told_first(kwargs), ids, _fed(inputs)))
         return inputs
 
     model.prepare_inputs_for_generation = prepare

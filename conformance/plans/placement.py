@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -89,12 +88,6 @@ class PlacementPlan(Plan, family="placement"):
             yield self.replace(stranded=0)
         if self.accelerators > 1:
             yield self.replace(accelerators=1, budget=self.budget[:1] + self.budget[-1:])
-
-    def constants(self, scenario: Any) -> dict[str, str]:
-        """The model, the placement and the call."""
-        # Made from the scenario by a room above this one.
-        made: dict[str, str] = importlib.import_module("conformance.placing.constants").constants(self, scenario)
-        return made
 
     def stands_alone(self) -> bool:
         """Only without simulated accelerators, which are this project's."""

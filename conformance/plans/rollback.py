@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import Self
 
+from conformance import upstream
 from conformance.case import Case, Plan, Record, TokenId
 
 WINDOWS = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
@@ -95,11 +96,10 @@ class RollbackPlan(Plan, family="rollback"):
 
     def constants(self, scenario: Any) -> dict[str, str]:
         """The program as calls, what it leaves, and the settings of the class of cache and of the other runs."""
-        static = {"cache_implementation": "static", "disable_compile": True}
         calls, left = as_calls(self.program, len(scenario.case.prompt.rows), scenario.vocabulary)
         beams = {"num_beams": self.beams, "num_return_sequences": self.beams, "length_penalty": 0.0}
         return {
-            "CACHE": repr(static if self.cache in ("static", "early") else {}),
+            "CACHE": repr(upstream.static_cache_settings() if self.cache in ("static", "early") else {}),
             "PROGRAM": repr(calls),
             "LEFT": repr(left),
             "BEAMS": repr(beams),
@@ -134,7 +134,7 @@ def as_calls(
             groups.append(fed(op.tokens, count, vocabulary))
             calls.append(("feed", groups[-1]))
         elif op.op == "record":
-            calls.append(("activate_past_recording",))
+            calls.append((upstream.RECORD,))
         elif op.op == "crop":
             calls.append(("crop", -op.count))
             groups = cut(groups, op.count)

@@ -64,14 +64,6 @@ class Id(Record):
         numbers = self.values[0] if self.form == "scalar" else list(self.values)
         return torch.tensor(numbers, dtype=getattr(torch, self.dtype)).to(self.device)
 
-    def source(self) -> str:
-        """Python source of what the caller passes."""
-        value = self.value()
-        if self.form not in ("scalar", "tensor") or value is None:
-            return repr(value)
-        device = ', device="meta"' if self.device == "meta" else ""
-        return f"torch.tensor({list(self.values) if self.shape else self.values[0]}, dtype=torch.{self.dtype}{device})"
-
     def of(self, values: Sequence[int]) -> Id:
         """The same form with other numbers; for none of them, no id."""
         if not values or not self.given:
@@ -102,11 +94,6 @@ EVENTS = (
     "device: the model's",
     "threads: several",
 )
-
-
-def _sources(ids: dict[str, Id]) -> str:
-    items = [f'"{name}_token_id": {one.source()}' for name, one in ids.items()]
-    return "{" + ", ".join(items) + "}"
 
 
 class SpecialTokensPlan(Plan, family="special_tokens"):
@@ -146,25 +133,6 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
         if not self.eos.given:
             return {"eos": self.eos.replace(device="cpu"), "pad": pad}
         return {"eos": self.eos.of(eos or [abs(int(number)) for number in self.eos.numbers]), "pad": pad}
-
-    def constants(self, scenario: Any) -> dict[str, str]:
-        """The ids as given, as decoded with and as plain numbers; what is expected; and how the plan uses them."""
-        from conformance.special_tokens.expected import expected_ids
-
-        spoken = self.spoken(scenario.case.settings.eos, scenario.vocabulary)
-        expected = expected_ids(self, scenario.encoder_decoder)
-        extras = {"beams": {"num_beams": 2}, "lookup": {"prompt_lookup_num_tokens": self.draft}}
-        return {
-            "IDS": _sources(self.ids),
-            "EXPECTED_IDS": repr(expected.refusal or expected.values),
-            "SPOKEN": _sources(spoken),
-            "PLAINLY": _sources(plainly(spoken)),
-            "HAS_MASK": repr(self.has_mask),
-            "EXPLICIT_DEVICE": repr(self.explicit_device),
-            "EXTRAS": repr(extras.get(self.mode, {})),
-            "DRAFT": repr(self.draft if self.mode == "assisted" else 0),
-            "MISPLACED": repr(list(self.misplaced)),
-        }
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """Forms, odd values, devices and the way of decoding."""

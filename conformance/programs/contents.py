@@ -15,7 +15,7 @@ ASKED_FOR = (1, 3)  # tokens of the forwards whose masks are asked for
 
 def lengths(cache: Any) -> list[int | None]:
     """The length that each layer tells; None where a layer has none. One entry for a cache without layers."""
-    layers = upstream.cache_layers(cache)
+    layers = upstream.layers_of(cache)
     tell = [getattr(layer, "get_seq_length", None) for layer in layers] or [getattr(cache, "get_seq_length", None)]
     return [None if ask is None else _number(ask) for ask in tell]
 
@@ -30,7 +30,7 @@ def _number(ask: Any) -> int | None:
 def masks(cache: Any) -> list[tuple[int, ...] | None]:
     """The mask sizes that each layer tells for one token and for several, in this order."""
     told = []
-    for layer in upstream.cache_layers(cache):
+    for layer in upstream.layers_of(cache):
         length = _number(layer.get_seq_length) if hasattr(layer, "get_seq_length") else None
         told += [upstream.mask_sizes(layer, count, length or 0) for count in ASKED_FOR]
     return told
@@ -49,7 +49,7 @@ def visible(cache: Any) -> dict[str, tuple[torch.Tensor, bool]]:
     leading underscore: what a layer keeps there may be put in order only by its next update (a quantised one's beams).
     """
     found: dict[str, tuple[torch.Tensor, bool]] = {}
-    for number, layer in enumerate(upstream.cache_layers(cache)):
+    for number, layer in enumerate(upstream.layers_of(cache)):
         for path, tensor in _states(vars(layer)):
             found[f"layers.{number}{path}"] = _trimmed(layer, path, tensor)
     if not found and cache is not None:

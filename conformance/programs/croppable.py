@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
+from conformance import upstream
 from conformance.outcome import Crash
 from conformance.plans.rollback import Op, windows_of
 from conformance.programs.interpreter import Interpreter
@@ -27,7 +28,7 @@ def croppable_whatever_ran_before(runs: Runs) -> Comparison:
     with torch.no_grad():
         try:
             prepared_for(runs, used, plan.earlier)
-            said = [getattr(prepared_for(runs, model).cache, "is_croppable", None) for model in (new, used)]
+            said = [upstream.says_croppable(prepared_for(runs, model).cache) for model in (new, used)]
         except Exception as error:  # noqa: BLE001 - a type that takes no static cache: another check's finding
             return Comparison(not_applicable=f"generate prepares no static cache: {Crash.of(error)}"[:200])
     runs.events.add("static: after a longer call")
@@ -45,7 +46,7 @@ def croppable_after_all(runs: Runs) -> Comparison:
         run(found, (Op(op="prefill"), Op(op="record")))
     except Unusable as error:
         return Comparison(not_applicable=f"the prompt raises on this cache: {error}"[:200])
-    if not found.filled or not found.recording or getattr(found.machine.cache, "is_croppable", None) is not False:
+    if not found.filled or not found.recording or upstream.says_croppable(found.machine.cache) is not False:
         return Comparison(not_applicable="a filled, recording cache does not say that it is not croppable")
     runs.events.add("is_croppable: says no")
     tries = list(_tries(runs, found))

@@ -61,7 +61,7 @@ class Interpreter(Watched):
         self.groups, self.filled = groups, True
         self.recorded += (len(group[0][0]) if group else self._prompt) if self.recording else 0
         step.wrong = self.truths.compare(logits, groups, self.sources)
-        step.declared = upstream.says_croppable(self.model, self.machine.cache)
+        step.declared = upstream.says_croppable(self.machine.cache, self.model)
         if step.wrong.differences and not self.truths.trusted(self.sources, groups):
             step.wrong = Comparison(not_applicable=LOWER)
         elif not step.wrong.differences and self.recording:
@@ -75,11 +75,11 @@ class Interpreter(Watched):
         return int(self.prepared.input_ids.shape[1])
 
     def _record(self, op: Op) -> Step | None:
-        activate = getattr(self.machine.cache, "activate_past_recording", None)
-        if activate is None:
+        cache = self.machine.cache
+        if not upstream.can_record(cache):
             return None
         self.recorded = self.recorded if self.recording else 0
-        return self._act(op, activate, look=False, then=self._note_recording)
+        return self._act(op, lambda: upstream.record_past(cache), look=False, then=self._note_recording)
 
     def _note_recording(self) -> None:
         self.recording = True
@@ -89,7 +89,7 @@ class Interpreter(Watched):
         crop = getattr(cache, "crop", None)
         if crop is None or (op.count == 0 and not upstream.crop_takes_a_count()):
             return None
-        declared = upstream.says_croppable(self.model, cache)
+        declared = upstream.says_croppable(cache, self.model)
         fed = sum(len(group[0]) for group in self.groups)
         covered = self.filled and self.recording and op.count <= min(self.recorded, fed)
         before = self.groups

@@ -16,8 +16,6 @@ import torch
 from conformance import upstream
 from conformance.reference.decode import OtherTokensFed, fed_tokens
 
-PER_POSITION = ("cache_position",)  # one-dimensional: has no batch
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -86,7 +84,7 @@ class Machine:
         if self.cache is not None:
             arguments[self.prepared.cache_name or upstream.cache_argument(self.model)] = self.cache
         self.outputs = upstream.prefill(self.model, self.ids, self.prepared.generation_config, arguments)
-        for name in PER_POSITION:  # made in the prefill by releases that have them
+        for name in upstream.UNBATCHED:  # made in the prefill by releases that have them
             if name in arguments:
                 self.kwargs[name] = arguments[name]
         return self._taken(self.outputs.logits[:, -1:])
@@ -126,7 +124,7 @@ class Machine:
         self.ids, self.outputs, self.kwargs = None, None, {}
 
     def _positions(self) -> dict[str, Any]:
-        return {name: self.kwargs[name] for name in PER_POSITION if name in self.kwargs}
+        return {name: self.kwargs[name] for name in upstream.UNBATCHED if name in self.kwargs}
 
     def _of_rows(self, values: Mapping[str, Any]) -> dict[str, Any]:
         batch = self.prepared.input_ids.shape[0]

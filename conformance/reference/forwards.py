@@ -10,9 +10,6 @@ import torch
 
 from conformance import upstream
 
-# Inputs of a forward that hold something for each new token, in their last dimension.
-PER_TOKEN = ("input_ids", "decoder_input_ids", "position_ids", "decoder_position_ids", "cache_position")
-
 
 @dataclass(frozen=True)
 class Forward:
@@ -37,7 +34,7 @@ def shortened(a_cache: Any, inputs: Mapping[str, Any], count: int, gone: int) ->
     """The inputs of a forward without its last `gone` tokens of `count + gone`."""
     mask = "decoder_attention_mask" if "decoder_input_ids" in inputs else "attention_mask"
     short = dict(inputs)
-    for name in PER_TOKEN:
+    for name in upstream.PER_TOKEN:
         if isinstance(inputs.get(name), torch.Tensor):
             short[name] = inputs[name][..., :count]
     if inputs.get(mask) is not None:
@@ -46,16 +43,14 @@ def shortened(a_cache: Any, inputs: Mapping[str, Any], count: int, gone: int) ->
         parts = given if isinstance(given, Mapping) else {"": given}
         cut = {key: _shorter_mask(value, count, gone, sizes) for key, value in parts.items()}
         short[mask] = cut if isinstance(given, Mapping) else cut[""]
-    for name in ("logits_to_keep", "num_logits_to_keep"):
-        if isinstance(short.get(name), int):
-            short[name] = min(short[name], count)
+    upstream.ask_for_fewer_logits(short, count)
     return short
 
 
 def kv_sizes(a_cache: Any, count: int, gone: int) -> dict[int, int]:
     """How many keys the masks are told to have for all the tokens → and for the ones that stay."""
     found = {}
-    for layer in upstream.cache_layers(a_cache):
+    for layer in upstream.layers_of(a_cache):
         length = int(layer.get_seq_length()) if hasattr(layer, "get_seq_length") else 0
         before, after = (upstream.mask_sizes(layer, size, length) for size in (count + gone, count))
         if before and after:

@@ -15,7 +15,6 @@ import torch
 from conformance import upstream
 from conformance.reference.decode import plain_loop
 
-ENCODED = "mm_encoder_outputs"  # what `generate` has made of them, in the releases that encode them beforehand
 TYPES = ("token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids")  # which tokens are images
 Prefill = Callable[[Any, torch.Tensor, Any, dict[str, Any]], Any]
 
@@ -46,9 +45,9 @@ class Start:
         prompt, name = self._new_part(model, input_ids, kwargs)
         total = self.cached + prompt.shape[1]
         _complete(model, kwargs, total)
-        outputs = None
+        outputs, used = None, (*self.media, *upstream.ENCODED)
         for start, end in self._spans(prompt.shape[1], generation_config.prefill_chunk_size):
-            given = kwargs if not start else {k: v for k, v in kwargs.items() if k not in (*self.media, ENCODED)}
+            given = kwargs if not start else {k: v for k, v in kwargs.items() if k not in used}
             span = (self.cached + start, self.cached + end)
             outputs = model(**_inputs(model, input_ids, name, prompt[:, start:end], span, given), return_dict=True)
             upstream.keep_cache(outputs, kwargs)
@@ -103,8 +102,7 @@ def _inputs(
     if name == "inputs_embeds":
         parts["inputs_embeds"] = chunk
     ids = chunk if name == "input_ids" else input_ids
-    prepared: dict[str, Any] = model.prepare_inputs_for_generation(ids, is_first_iteration=True, **parts)
-    return prepared
+    return upstream.first_inputs(model, ids, parts)
 
 
 def generate(model: Any, call: Any) -> Any:

@@ -44,11 +44,13 @@ def assignments(finding: Finding, body: str, used: set[str]) -> list[str]:
 def constants_of(scenario: Scenario) -> dict[str, str]:
     """What the family adds to the frame: told by its module in `reporting.constants`, else by the plan itself."""
     case = scenario.case
+    if case.plan is None:
+        return {}
     name = f"{constants.__name__}.{case.family}"
     if importlib.util.find_spec(name):
         told: dict[str, str] = importlib.import_module(name).constants(scenario)
         return told
-    return {} if case.plan is None else case.plan.constants(scenario)
+    return case.plan.constants(scenario)
 
 
 def _room(says: Mapping[str, Any], planned: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from conformance import upstream
 from conformance.sensitivity.layers import ENTRIES, layers_of_kind
 
 Plant = Callable[[Any], str]
@@ -20,7 +21,7 @@ def nothing(_: Any) -> str:
 
 def shift(inputs: dict[str, Any]) -> str:
     """The next token stands one place further than it does; the cached ones stay."""
-    names = [n for n in ("position_ids", "decoder_position_ids", "cache_position") if inputs.get(n) is not None]
+    names = [n for n in upstream.POSITIONS if inputs.get(n) is not None]
     if not names:
         return "the forward is given no positions"
     inputs[names[0]] = inputs[names[0]] + 1

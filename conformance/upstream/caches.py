@@ -81,24 +81,33 @@ def fresh_cache(model: Any, call: Any) -> Any:
     return caught[0]
 
 
-def quantised_exactly(cache: Any, residual: int = 4) -> Any:
-    """The cache with its plain layers replaced by quantised ones that lose nothing; itself where it has others.
+@cache
+def lossless_layer(residual: int = 4) -> type:
+    """A quantised layer of the installed base class that loses nothing; it keeps `residual` tokens as they are.
 
-    Their second storage holds the same numbers, and takes over after `residual` tokens: what is different is only
-    where entries are.
+    Its second storage holds the same numbers as its first: what is different is only where entries are.
     """
-    from transformers.cache_utils import DynamicLayer, QuantizedLayer
+    from transformers.cache_utils import QuantizedLayer
 
-    class ExactLayer(QuantizedLayer):
+    class LosslessQuantizedLayer(QuantizedLayer):
+        """Keeps a copy where another would keep fewer bits."""
+
         def __init__(self) -> None:
             super().__init__(residual_length=residual)
 
-        def _quantize(self, tensor: torch.Tensor, axis: int = 0) -> torch.Tensor:  # noqa: ARG002
+        def _quantize(self, tensor: torch.Tensor, axis: int = 0) -> torch.Tensor:  # noqa: ARG002 - given by the base
             return tensor.clone()
 
-        def _dequantize(self, tensor: torch.Tensor) -> torch.Tensor:
-            return tensor
+        def _dequantize(self, q_tensor: torch.Tensor) -> torch.Tensor:
+            return q_tensor
+
+    return LosslessQuantizedLayer
+
+
+def quantised_exactly(cache: Any) -> Any:
+    """The cache with its plain layers replaced by quantised ones that lose nothing; itself where it has others."""
+    from transformers.cache_utils import DynamicLayer
 
     if getattr(cache, "layers", None) and all(type(layer) is DynamicLayer for layer in cache.layers):
-        cache.layers = [ExactLayer() for _ in cache.layers]
+        cache.layers = [lossless_layer()() for _ in cache.layers]
     return cache

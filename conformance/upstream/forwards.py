@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,16 @@ from conformance.upstream.caches import cache_name
 
 if TYPE_CHECKING:
     import torch
+
+# The inputs of a forward that say where its tokens stand; the last in 5.0 to 5.2, where it has no batch.
+UNBATCHED = ("cache_position",)
+POSITIONS = ("position_ids", "decoder_position_ids", *UNBATCHED)
+# Those that hold something for each new token, in their last dimension.
+PER_TOKEN = ("input_ids", "decoder_input_ids", *POSITIONS)
+# What `generate` has made of images and sound, in the releases that encode them before the prefill.
+ENCODED = ("mm_encoder_outputs",)
+LOGITS_KEPT = ("logits_to_keep", "num_logits_to_keep")
+FIRST = "is_first_iteration"
 
 
 def prefill(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
@@ -30,6 +41,12 @@ def place(model: Any, kwargs: dict[str, Any], begin: int, end: int) -> None:
         import torch
 
         kwargs["cache_position"] = torch.arange(begin, end)
+
+
+def first_inputs(model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of a forward of the first iteration, over what `kwargs` place."""
+    prepared: dict[str, Any] = model.prepare_inputs_for_generation(input_ids, **{FIRST: True}, **kwargs)
+    return prepared
 
 
 def next_inputs(model: Any, input_ids: torch.Tensor, kwargs: dict[str, Any], count: int) -> dict[str, Any]:
@@ -85,12 +102,24 @@ def kwargs_at(
 
 def ask_for_logits(inputs: dict[str, Any], count: int) -> None:
     """Have prepared inputs ask for the logits of the last `count` positions, as assisted decoding does."""
-    for name in ("logits_to_keep", "num_logits_to_keep"):
+    for name in LOGITS_KEPT:
         if name in inputs:
             inputs[name] = count
+
+
+def ask_for_fewer_logits(inputs: dict[str, Any], most: int) -> None:
+    """Have inputs that ask for the logits of some number of positions ask for `most` at most."""
+    for name in LOGITS_KEPT:
+        if isinstance(inputs.get(name), int):
+            inputs[name] = min(inputs[name], most)
 
 
 @cache
 def tells_first(model_class: type) -> bool:
     """Whether preparation is told that it is of the first iteration."""
-    return "is_first_iteration" in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
+    return FIRST in inspect.signature(model_class.prepare_inputs_for_generation).parameters  # type: ignore[attr-defined]
+
+
+def told_first(kwargs: Mapping[str, Any]) -> bool:
+    """Whether these arguments of a preparation tell it that it is of the first iteration."""
+    return bool(kwargs.get(FIRST))

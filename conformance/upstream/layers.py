@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+RECORD = "activate_past_recording"  # the method of a cache that has it record, from 5.17 on
 
 
 def layers_of(cache: Any) -> list[Any]:
-    """The layers of a decoder's own cache: none where its kind has no layers."""
+    """The layers of a cache, of an encoder-decoder's those of its self-attention; none where its kind has no layers."""
     return list(getattr(getattr(cache, "self_attention_cache", cache), "layers", None) or ())
-
-
-def cache_layers(a_cache: Any) -> list[Any]:
-    """The layers of a cache; of an encoder-decoder cache those of its self-attention."""
-    own = getattr(a_cache, "self_attention_cache", a_cache)
-    return list(getattr(own, "layers", ()))
 
 
 def fixed_size(cache: Any) -> int | None:
@@ -40,9 +40,26 @@ def records(cache: Any) -> bool:
     return any(getattr(layer, "record_past", False) for layer in layers_of(cache))
 
 
+def can_record(cache: Any) -> bool:
+    """Whether a cache can be told to record its past states."""
+    return hasattr(cache, RECORD)
+
+
 def record_past(cache: Any) -> bool:
     """Have a cache record its past states, as a caller may. Says whether it knows how to."""
-    if not hasattr(cache, "activate_past_recording"):
+    if not can_record(cache):
         return False
-    cache.activate_past_recording()
+    getattr(cache, RECORD)()
     return True
+
+
+def allocate(cache: Any, batch: int, heads: Sequence[int], sizes: Sequence[int], like: torch.Tensor) -> None:
+    """Allocate the layers of an empty static cache, before its first update.
+
+    heads, sizes: of each layer. One number is given where all agree: the first releases take no list.
+    """
+    heads_given, sizes_given = (list(v) if len(set(v)) > 1 else v[0] for v in (heads, sizes))
+    own = getattr(cache, "self_attention_cache", cache)
+    own.early_initialization(
+        batch_size=batch, num_heads=heads_given, head_dim=sizes_given, dtype=like.dtype, device=like.device
+    )

@@ -1,4 +1,4 @@
-"""What the reproducers of the placement family hold of a case: Python source by name."""
+"""The constants of scripts of the `placement` family: the model, the placement and the call."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def constants(plan: PlacementPlan, scenario: Scenario) -> dict[str, str]:
-    """Name → source of its value."""
+def constants(scenario: Scenario) -> dict[str, str]:
+    """NAME → source, of each that `scripts/frame.py` tells of this family."""
+    plan = scenario.case.plan
+    assert isinstance(plan, PlacementPlan)
     recipe = recipe_of(plan, models.make(scenario, plan.model), Path("saved"), Path("offloaded"))
     return {
         "WEIGHT_SEED": repr(scenario.case.model.weight_seed),
