@@ -50,6 +50,21 @@ def on_plainest(case: Case, architecture: str) -> Case:
     return case.replace(model=model, prompt=prompt, plan=plan)
 
 
+def on_model_of(case: Case, other: Case) -> Case:
+    """The case with another's model in its model's place; what is told by place is looked up again."""
+    vocabulary = Scenario(other).vocabulary
+    rows = tuple(tuple(token % vocabulary for token in row) for row in case.prompt.rows)
+    settings = case.settings
+    if settings.eos_at or settings.eos_unused:
+        settings = settings.replace(eos=())
+    if settings.stop_at:
+        settings = settings.replace(stop=())
+    plan = None if case.plan is None else case.plan.within(vocabulary)
+    images = case.prompt.images if takes_media(other.model.architecture) else 0
+    prompt = case.prompt.replace(rows=rows, images=images)
+    return case.replace(model=other.model, prompt=prompt, settings=settings, plan=plan, fingerprint=None)
+
+
 def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Finding:
     key, case, difference = failure.key, failure.case, failure.difference
     signature = Signature(

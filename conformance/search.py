@@ -30,12 +30,13 @@ from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
 from conformance.records import Recorder
-from conformance.scope import on_plainest, settle
+from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import Key
 from conformance.store import Store
 from conformance.subjects import Subject
 
-SHRINK_SECONDS, LAST_MOMENT = 12.0, 3.0
+SHRINK_SECONDS, LAST_MOMENT = (4.0, 12.0), 3.0  # least and most for a finding, and what comes after the limit
+SHRINKS_IN_A_BUDGET = 150  # so many limits are the whole of it: a short run is to look around, too
 Strategy = Callable[[], st.SearchStrategy[Case]]
 
 
@@ -99,7 +100,9 @@ class Search:
 
     def _shrink_deadline(self) -> float:
         """Within the budget, but for a moment that a failure met at its very end is given."""
-        end = time.time() + SHRINK_SECONDS
+        least, most = SHRINK_SECONDS
+        whole = float("inf") if self.options.budget is None else self.options.budget * self.options.workers
+        end = time.time() + min(most, max(least, whole / SHRINKS_IN_A_BUDGET))
         return end if self.options.deadline is None else min(end, max(self.options.deadline, time.time() + LAST_MOMENT))
 
     def _stored(self) -> None:
@@ -151,15 +154,23 @@ class Search:
             self.result.findings.append(known.id)
 
     def _explained(self, failure: Failure) -> Finding | None:
-        """A finding that accounts for the failure: one of its type, or one that shows on the finding's type too."""
+        """A finding that accounts for the failure: one of its type; or one of any type that the failing case shows on
+        the finding's type, or that the finding's case shows on the failing type.
+        """
         for finding in self.findings.that_could_explain(failure.key, failure.case):
             architecture = finding.case.model.architecture
             if architecture == failure.case.model.architecture:
                 return finding
-            moved = on_plainest(failure.case, architecture) if finding.signature.scope == "any" else None
-            if moved is not None and same_failure(failure.key, moved, self.subject):
+            if finding.signature.scope == "any" and self._shows_on_both(failure, finding):
                 return finding
         return None
+
+    def _shows_on_both(self, failure: Failure, finding: Finding) -> bool:
+        moved = on_plainest(failure.case, finding.case.model.architecture)
+        return bool(
+            same_failure(failure.key, moved, self.subject)
+            or same_failure(failure.key, on_model_of(finding.case, failure.case), self.subject)
+        )
 
     def _new_finding(self, failure: Failure) -> Finding:
         start = time.perf_counter()

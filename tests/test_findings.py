@@ -5,9 +5,10 @@ import json
 import pytest
 from toolbox import small_case
 
+from conformance.build import Scenario
 from conformance.findings import Finding, Findings, size_of, write_atomically
 from conformance.plainer import plainer_cases
-from conformance.scope import on_plainest
+from conformance.scope import on_model_of, on_plainest
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
 from conformance.verdicts import Difference
 
@@ -155,3 +156,14 @@ def test_a_finding_that_needs_more_than_another_is_merged_into_it(folder):
         findings.add(finding(needs=needs))
     findings.merge()
     assert sorted(kept.signature.needs for kept in findings) == [("dtype",), ("padding",)]
+
+
+def test_a_findings_case_on_another_model_looks_end_tokens_up_again():
+    case = small_case(rows=((3, 60),), eos=(50,), eos_at=((0, 1),))
+    other = small_case("gpt2")
+    moved = on_model_of(case, other)
+    vocabulary = Scenario(other).vocabulary
+    assert moved.model == other.model
+    assert moved.prompt.rows == ((3, 60 % vocabulary),)
+    assert (moved.settings.eos, moved.settings.eos_at) == ((), ((0, 1),))
+    assert on_model_of(small_case(eos=(5,)), other).settings.eos == (5,)

@@ -26,7 +26,7 @@ CACHED, PADDED, STREAM = "cached-matches-recomputed", "padded-row-matches-alone"
 @pytest.fixture
 def hurried(monkeypatch):
     """Hardly any time to shrink: enough for most, and tests stay fast."""
-    monkeypatch.setattr(search_module, "SHRINK_SECONDS", 0.5)
+    monkeypatch.setattr(search_module, "SHRINK_SECONDS", (0.5, 0.5))
     monkeypatch.setattr(search_module, "LAST_MOMENT", 0.5)
 
 
@@ -100,7 +100,7 @@ def test_a_healthy_subject_leaves_no_finding(folder):
 
 def test_a_dropped_entry_shrinks_to_the_smallest_case_that_shows_it(folder, monkeypatch):
     """One row; two tokens in all before the step that needs both; every setting and size at its plainest."""
-    monkeypatch.setattr(search_module, "SHRINK_SECONDS", 4.0)
+    monkeypatch.setattr(search_module, "SHRINK_SECONDS", (4.0, 4.0))
     search = searched(folder, subjects.DropsOldest(), examples=12, checks=[CACHED])
     (finding,) = [f for f in search.result.new if f.signature.field == "logits"]
     assert traits(finding.case) == ()
