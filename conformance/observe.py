@@ -95,6 +95,8 @@ def observe(
 def _belongings(model: Any, call: Call) -> dict[str, Any]:
     owned = snapshot(call.inputs, "inputs") | snapshot(vars(call.generation_config), "generation_config")
     owned |= snapshot(vars(model.config), "model.config")
+    cache = upstream.cache_argument(model)  # which a call fills on purpose
+    owned |= snapshot({name: value for name, value in call.extras.items() if name != cache}, "keywords")
     return owned | snapshot(vars(model.generation_config), "model.generation_config")
 
 

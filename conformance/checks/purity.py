@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.call import Call
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Outcome
+from conformance.plans.purity import PurityPlan
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.snapshots import KEPT_ON_PURPOSE
+from conformance.telling import told
 from conformance.verdicts import Comparison, Difference
 
+TOLD = ("told: keywords", "told: encoded", "told: quantized")
 PURITY = family(
     "purity",
     floors={"rows: several": 0.2, "rows: padded": 0.1, "stop: eos middle": 0.1, "sampling: on": 0.05},
-    reachable=("stop: eos first", "stop: eos last", "stop: rows differ"),
+    reachable=("stop: eos first", "stop: eos last", "stop: rows differ", *TOLD),
 )
 
 
 def _kept(runs: Runs) -> tuple[Any, Call]:
     """One model and one call, to be used more than once."""
-    return runs.once("kept", lambda: (runs.scenario.model(), runs.call()))
+    return runs.once("kept", lambda: _told(runs, runs.scenario.model()))
+
+
+def _told(runs: Runs, model: Any) -> tuple[Any, Call]:
+    return model, told(runs.call(), _plan(runs), model)
+
+
+def _plan(runs: Runs) -> PurityPlan:
+    """The case's plan; a case of another family, for which this is a lower rung, has the plain call."""
+    return runs.case.plan if isinstance(runs.case.plan, PurityPlan) else PurityPlan()
+
+
+def afresh(runs: Runs) -> Outcome:
+    """The case's call, told as the plan has it, on a new model."""
+    if _plan(runs) == PurityPlan():
+        return runs.batch
+    model, call = _told(runs, runs.scenario.model())
+    return runs.once("afresh", lambda: _run(runs, call, model=model))
+
+
+def _run(runs: Runs, call: Call, **options: Any) -> Outcome:
+    with upstream.quantized_stand_in() if _plan(runs).quantized else nullcontext():
+        return runs.run(call, **options)
 
 
 def watched(runs: Runs) -> Outcome:
     """The case's call with a streamer, and with a look at everything that it could change."""
     model, call = _kept(runs)
-    return runs.once("watched", lambda: runs.run(call, model=model, stream=True, watch=True))
+    return runs.once("watched", lambda: _run(runs, call, model=model, stream=True, watch=True))
 
 
 def watched_again(runs: Runs) -> Outcome:
@@ -39,9 +66,9 @@ def watched_again(runs: Runs) -> Outcome:
     def make() -> Outcome:
         watched(runs)
         model, call = _kept(runs)
-        other = {name: tensor[:1].flip(1) for name, tensor in call.inputs.items()}
+        other = {name: tensor[:1].flip(1) for name, tensor in runs.call().inputs.items()}
         runs.run(Call(other, runs.scenario.generation_config(max_new_tokens=1)), model=model)
-        return runs.run(call, model=model, stream=True)
+        return _run(runs, call, model=model, stream=True)
 
     return runs.once("watched again", make)
 
@@ -50,7 +77,7 @@ def watched_again(runs: Runs) -> Outcome:
 @applies("the first call raises", lambda runs: watched(runs).crash is None)
 def repeatable(runs: Runs) -> Comparison:
     """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
-    for name, again in (("the second call", watched_again(runs)), ("the call on a new model", runs.batch)):
+    for name, again in (("the second call", watched_again(runs)), ("the call on a new model", afresh(runs))):
         if again.crash:
             return crash_difference(again.crash, "the first call works")
         found = compare_exactly(again.fields(), watched(runs).fields(), unnumbered)
@@ -61,7 +88,7 @@ def repeatable(runs: Runs) -> Comparison:
 
 @check(PURITY, script="purity", bitwise=True)
 def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
-    """Input tensors, the generation config passed, and both configs of the model are as before the call.
+    """Input tensors, the generation config or keywords passed, and both configs of the model are as before the call.
 
     Attributes of the model's modules count too: state left there reaches the next call. Those that a model
     keeps on purpose are allowed and named.
@@ -83,7 +110,7 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
 
 
 @check(PURITY, script="streamer", bitwise=True)
-@applies("the call raises without a streamer too", lambda runs: runs.batch.crash is None)
+@applies("the call raises without a streamer too", lambda runs: afresh(runs).crash is None)
 def streamer_sees_the_sequence(runs: Runs) -> Comparison:
     """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""
     outcome = watched(runs)

@@ -17,6 +17,7 @@ from conformance.upstream.caches import (
     lossless_layer,
     output_cache_name,
     quantised_exactly,
+    quantized_stand_in,
     static_cache_settings,
 )
 from conformance.upstream.cropping import can_be_put_back, crop_takes_a_count, says_croppable
@@ -117,6 +118,7 @@ __all__ = [
     "prefill",
     "prepare_special_tokens",
     "quantised_exactly",
+    "quantized_stand_in",
     "quiet",
     "record_past",
     "records",

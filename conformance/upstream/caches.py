@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +104,22 @@ def lossless_layer(residual: int = 4) -> type:
             return q_tensor
 
     return LosslessQuantizedLayer
+
+
+@contextmanager
+def quantized_stand_in() -> Iterator[None]:
+    """`generate` makes quantised caches without a backend, of layers that lose nothing, while the block runs."""
+    import transformers.generation.utils as module
+    from transformers.cache_utils import Cache
+
+    def make(backend: str, config: Any, **_: Any) -> Any:  # noqa: ARG001 - as the class takes them
+        return Cache(layers=[lossless_layer()() for _ in range(config.num_hidden_layers)])
+
+    own, module.QuantizedCache = module.QuantizedCache, make
+    try:
+        yield
+    finally:
+        module.QuantizedCache = own
 
 
 def quantised_exactly(cache: Any) -> Any:

@@ -170,6 +170,17 @@ class EditsGenerationConfig(Installed):
         return output
 
 
+class EditsKeywords(Installed):
+    """Consumes a dictionary that the caller passed as a keyword."""
+
+    name = "edits-keywords"
+
+    def generate(self, model, call):
+        output = super().generate(model, call)
+        call.extras.get("cache_config", {}).pop("backend", None)
+        return output
+
+
 class EditsModelConfig(Installed):
     """Edits the model's config."""
 

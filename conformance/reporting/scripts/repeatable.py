@@ -10,6 +10,7 @@ from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_mod
 from conformance.reporting.scripts.leaves import leaves
 
 ROWS = "all"
+BEYOND = ("keywords", "encoded", "quantized")
 WHOLE_OUTCOME = True
 
 

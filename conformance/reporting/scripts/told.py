@@ -1,0 +1,15 @@
+# ruff: noqa: INP001
+"""Settings that reach a call as a config."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.frame import SETTINGS
+
+
+def told() -> dict[str, Any]:
+    """The keyword of `generate`."""
+    return {"generation_config": GenerationConfig(**SETTINGS)}

@@ -1,0 +1,13 @@
+# ruff: noqa: INP001
+"""Settings that reach a call as keywords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.reporting.scripts.frame import SETTINGS
+
+
+def told() -> dict[str, Any]:
+    """The keywords of `generate`."""
+    return dict(SETTINGS)

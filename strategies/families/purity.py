@@ -1,0 +1,23 @@
+"""What the `purity` family adds to a case: how the caller tells what is asked for."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from conformance.architectures import catalogue
+from conformance.architectures.cells import reachable
+from conformance.case import ModelSpec, Prompt, Settings
+from conformance.plans.purity import PurityPlan
+from conformance.strategies.ranges import rarely
+
+
+@st.composite
+def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PurityPlan:
+    """Settings as keywords in a third of the draws; a quantised cache where all layers are of full attention."""
+    decoder_only = catalogue.get(model.architecture).task == "causal"
+    full = decoder_only and set(reachable(model.architecture)) == {"full"}
+    return PurityPlan(
+        keywords=draw(rarely(True, False, one_in=3)),
+        encoded=not decoder_only and draw(rarely(True, False, one_in=3)),
+        quantized=full and draw(rarely(True, False, one_in=6)),
+    )
