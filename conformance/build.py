@@ -57,7 +57,9 @@ class Scenario:
         # A pad token that no row of several can ever be filled with may be anything.
         settings, alone = self.case.settings, len(self.case.prompt.rows) * self.case.settings.copies == 1
         pad = [] if alone and settings.pad is not None else [settings.filler]
-        for field, tokens in (("prompt.rows", rows), ("settings.pad", pad), ("plan", plan)):
+        scored = settings.eos if settings.forced_eos or settings.against_eos != "nothing" else ()
+        fields = {"prompt.rows": rows, "settings.eos": scored, "settings.pad": pad, "plan": plan}
+        for field, tokens in fields.items():
             if max(tokens, default=0) >= self.vocabulary:
                 raise CaseRefused(f"{field} holds token {max(tokens)}, beyond the vocabulary of {self.vocabulary}")
 

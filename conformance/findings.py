@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.case import Case, case_from_dict
+from conformance.files import write_atomically
 from conformance.signature import Key, Signature, traits
 
 
@@ -124,10 +125,3 @@ def size_of(case: Case) -> tuple[int, int, int, str]:
     """What smaller means: fewer settings that are not the plainest, fewer tokens, then a shorter text."""
     text = case.to_json()
     return (len(traits(case)), sum(map(len, case.prompt.rows)) + case.settings.max_new_tokens, len(text), text)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all, whatever else writes it at the same time."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)

@@ -26,6 +26,7 @@ STATES = (
     "encoder_attentions",
     "encoder_hidden_states",
 )
+ROW_AND_PLACE = 2  # dimensions of sequences, and of a step's scores
 
 
 class KeepingStreamer:
@@ -80,7 +81,9 @@ def observe(
             with time_limit(), MODEL_CODE.running():
                 output = subject.generate(model, call)
             _read(output, outcome)
-        except Exception as error:  # noqa: BLE001 - whatever a subject raises is its outcome
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a subject raises is its outcome, SystemExit too
             outcome.crash = Crash.of(error)
         outcome.rng_after = rng_digest()
         outcome.extra = {name: reading() for name, reading in readings.items()}
@@ -102,16 +105,39 @@ def _belongings(model: Any, call: Call) -> dict[str, Any]:
 
 def _read(output: Any, outcome: Outcome) -> None:
     if isinstance(output, torch.Tensor):
-        outcome.sequences = output
+        outcome.sequences = _sequences(output)
     else:
-        outcome.sequences = output.sequences
-        outcome.scores = tuple(output.scores or ())
-        outcome.logits = tuple(output.logits or ())
+        outcome.sequences = _sequences(output.sequences)
+        outcome.scores = _steps("scores", output.scores)
+        outcome.logits = _steps("logits", output.logits)
         states = {name: getattr(output, name, None) for name in STATES}
         outcome.states = snapshot({name: value for name, value in states.items() if value is not None})
         cache = upstream.cache_of(output)
         outcome.cache = snapshot(cache)
         outcome.cache_length = _length(cache)
+
+
+def _sequences(given: Any) -> torch.Tensor:
+    """What a call has to return. Raises TypeError for anything else, which is the subject's fault."""
+    if not isinstance(given, torch.Tensor) or given.dim() != ROW_AND_PLACE or given.is_floating_point():
+        raise TypeError(f"generate returned {_told(given)} as sequences, not whole numbers of shape (rows, tokens)")
+    if given.shape[0] == 0 or given.device.type == "meta":
+        raise TypeError(f"generate returned {_told(given)} as sequences, which holds no row")
+    return given
+
+
+def _steps(name: str, given: Any) -> tuple[torch.Tensor, ...]:
+    steps = tuple(given or ())
+    for step in steps:
+        if not isinstance(step, torch.Tensor) or step.dim() != ROW_AND_PLACE:
+            raise TypeError(f"generate returned {_told(step)} among {name}, not tensors of shape (rows, vocabulary)")
+    return steps
+
+
+def _told(given: Any) -> str:
+    if isinstance(given, torch.Tensor):
+        return f"a {given.dtype} tensor of shape {list(given.shape)} on {given.device}"
+    return f"a {type(given).__name__}"
 
 
 def _length(cache: Any) -> int | None:

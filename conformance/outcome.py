@@ -25,12 +25,20 @@ class Crash:
     @classmethod
     def of(cls, error: BaseException) -> Crash:
         """The crash as a plain record."""
-        lines = str(error).strip().splitlines()
-        text = "".join(traceback.format_exception(error)[-6:])
+        lines = printable(error).strip().splitlines()
+        text = "".join(traceback.format_exception(error)[-6:]).encode("utf-8", "backslashreplace").decode()
         return cls(type(error).__name__, (lines or [""])[0][:300], raising_function(error.__traceback__), text[-2000:])
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message} (in {self.raised_in})"
+
+
+def printable(error: BaseException) -> str:
+    """The exception's message, in what every file can hold; a stranger's may raise when it is asked for."""
+    try:
+        return str(error).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # noqa: BLE001 - its own fault, but not what is told here
+        return "a message that cannot be read"
 
 
 def raising_function(trace: TracebackType | None) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from conformance.case import Case
+from conformance.files import write_atomically
 from conformance.judge import Judgement
 
 
@@ -38,7 +39,7 @@ class Recorder:
 
     def start(self, item: str, case: Case) -> None:
         """The case that is about to run, for whoever finds the worker dead."""
-        self._current.write_text(json.dumps({"item": item, "case": case.to_dict()}), encoding="utf-8")
+        write_atomically(self._current, json.dumps({"item": item, "case": case.to_dict()}))
 
     def case(self, item: str, judgement: Judgement, counted: bool, source: str) -> None:
         """One judged case; `counted` is false for the minimal first one and for stored cases."""
@@ -60,6 +61,7 @@ class Recorder:
             reasons=reasons,
             events=sorted(judgement.events),
             figures=dict(judgement.figures),
+            **({"failing": judgement.case.to_dict()} if judgement.failures() else {}),
         )
 
     def item(self, item: str, **facts: Any) -> None:
@@ -87,10 +89,16 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def orphans(folder: Path) -> list[dict[str, Any]]:
-    """The cases on which workers died."""
-    return [
-        json.loads(path.read_text(encoding="utf-8")) for path in sorted((folder / "records").glob("*.current.json"))
-    ]
+    """The cases on which workers died; a file that says nothing is of a worker that had no case yet."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((folder / "records").glob("*.current.json"))]
+    return [found for text in texts if isinstance(found := _parsed(text), dict) and {"item", "case"} <= set(found)]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None
 
 
 def count_verdicts(records: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

@@ -33,8 +33,15 @@ def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
             else same_failure(failure.key, on_plainest(failure.case, architecture), subject)
         )
         if plain is not None:
-            return _finding(replace(plain, index=failure.index, source=failure.source), "any", subject, "difference")
-    return _finding(failure, own, subject, "difference" if repeatable else "not-repeatable")
+            return _finding(
+                replace(plain, index=failure.index, source=failure.source), "any", subject.name, "difference"
+            )
+    return _finding(failure, own, subject.name, "difference" if repeatable else "not-repeatable")
+
+
+def as_drawn(failure: Failure, subject: str) -> Finding:
+    """The finding of a failure that there was no time to shrink, nor to see whether it is one type's own."""
+    return _finding(failure, failure.case.model.architecture, subject, "difference")
 
 
 def on_plainest(case: Case, architecture: str) -> Case:
@@ -65,7 +72,7 @@ def on_model_of(case: Case, other: Case) -> Case:
     return case.replace(model=other.model, prompt=prompt, settings=settings, plan=plan, fingerprint=None)
 
 
-def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Finding:
+def _finding(failure: Failure, scope: str, subject: str, kind: str) -> Finding:
     key, case, difference = failure.key, failure.case, failure.difference
     signature = Signature(
         check=key.check,
@@ -84,5 +91,5 @@ def _finding(failure: Failure, scope: str, subject: Subject, kind: str) -> Findi
         where=difference.where,
         first_seen=failure.source,
         kind=kind,
-        subject=subject.name,
+        subject=subject,
     )

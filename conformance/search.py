@@ -30,7 +30,7 @@ from conformance.plainer import plainer
 from conformance.planning import Item
 from conformance.profiles import exploring, shrinking
 from conformance.records import Recorder
-from conformance.scope import on_model_of, on_plainest, settle
+from conformance.scope import as_drawn, on_model_of, on_plainest, settle
 from conformance.signature import Key
 from conformance.store import Store
 from conformance.subjects import Subject
@@ -87,8 +87,7 @@ class Search:
         try:
             self._explore()
         finally:  # also where the harness breaks: what was found before is kept
-            for failure in self.failures:
-                self._account_for(failure)
+            self._account_for_all()
         self.result.seconds = time.perf_counter() - start
         self.result.model_seconds = MODEL_CODE.seconds - model_start
         return self.result
@@ -147,6 +146,15 @@ class Search:
                 difference = verdict.differences[0]
                 self.failures.append(Failure(Key.of(name, difference), judgement.case, difference, index, source))
         return judgement
+
+    def _account_for_all(self) -> None:
+        for number, failure in enumerate(self.failures):
+            try:
+                self._account_for(failure)
+            except KeyboardInterrupt:
+                for left in self.failures[number:]:
+                    self.findings.add(as_drawn(left, self.options.subject))
+                raise
 
     def _account_for(self, failure: Failure) -> None:
         known = self._explained(failure) or self._new_finding(failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 import time
@@ -26,7 +27,7 @@ def report_folder(name: str | None) -> str:
         raise BadInput(f"cannot write the report folder {folder}: {error.strerror or error}") from None
     if (folder / "records").exists():
         raise BadInput(f"the report folder {folder} holds an earlier run; choose another with --report")
-    return str(folder)
+    return str(folder.absolute())  # a subject may change the working directory
 
 
 def make_options(
@@ -47,8 +48,8 @@ def make_options(
     if examples is not None and budget is not None:
         raise BadInput("give --examples or --budget, not both: one is reproducible, the other is timed")
     for name, value in (("--examples", examples), ("--budget", budget), ("--max-findings", max_findings)):
-        if value is not None and value <= 0:
-            raise BadInput(f"{name} is {value:g}, must be more than zero")
+        if value is not None and not 0 < value < math.inf:
+            raise BadInput(f"{name} is {value:g}, must be more than zero, and finite")
     if subject not in BUILT_IN:
         load(subject)  # one's own; the built-in ones import torch
     drawn_seed = PR_SEED if profile == "pr" else secrets.randbelow(2**31)

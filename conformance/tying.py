@@ -84,7 +84,7 @@ def _matches(pattern: str, shapes: Shapes) -> list[str]:
     try:
         with time_limit(PATTERN_SECONDS):
             return sorted(name for name in shapes if re.match(pattern, name))
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise WrongTies(f"tied: {pattern!r} is no regular expression: {error}") from None
     except TookTooLong:
         raise WrongTies(f"tied: matching {pattern!r} takes more than {PATTERN_SECONDS:g} s") from None

@@ -21,7 +21,7 @@ from conformance.reporting.page import write_finding
 from conformance.search import ItemResult, Search
 from conformance.store import Store
 from conformance.strategies.cases import cases
-from conformance.subjects import load
+from conformance.subjects import BUILT_IN, load
 from conformance.warming import warm_up
 
 
@@ -66,7 +66,9 @@ class Worker:
         )
         try:
             result = search.run()
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever ends an item early is told of
             self.recorder.line("broke", item=item.id, error=f"{type(error).__name__}: {error}"[:1000])
             raise
         self.reached.setdefault(item.family, set()).update(result.events)
@@ -109,8 +111,12 @@ class Worker:
             f"{finding.signature.check} on {finding.case.model.architecture}\n"
             f"  expected  {finding.expected}\n  got       {finding.got}\n"
             f"  case      {finding.case}\n"
-            f"  Reproduce with: conformance replay {folder}"
+            f"  Reproduce with: conformance replay {folder}{self._subject}"
         )
+
+    @property
+    def _subject(self) -> str:
+        return "" if self.options.subject in BUILT_IN else f" --subject {self.options.subject}"
 
     def deselect(self, item: Item, reason: str) -> None:
         """Write down that an item did not run."""

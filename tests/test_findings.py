@@ -6,7 +6,8 @@ import pytest
 from toolbox import small_case
 
 from conformance.build import Scenario
-from conformance.findings import Finding, Findings, size_of, write_atomically
+from conformance.files import write_atomically
+from conformance.findings import Finding, Findings, size_of
 from conformance.plainer import plainer_cases
 from conformance.scope import on_model_of, on_plainest
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits

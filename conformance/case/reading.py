@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from conformance.case.case import DEFAULT_FAMILY, SCHEMA_VERSION, Case
 from conformance.case.plan import known_plans
 from conformance.errors import CaseRefused, unknown
+from conformance.files import read_bounded
 
 LARGEST_CASE_FILE = 256 * 1024  # bytes
 
@@ -29,7 +30,9 @@ def parse_case(text: str, source: str = "case") -> Case:
 def case_from_dict(document: dict[str, Any], source: str = "case") -> Case:
     """A case from a parsed document; see `parse_case`."""
     version = document.get("schema_version", SCHEMA_VERSION)
-    if isinstance(version, int) and version > SCHEMA_VERSION:
+    if type(version) is not int:
+        raise CaseRefused(f"{source}: schema_version is {version!r:.40}, must be a whole number")
+    if version > SCHEMA_VERSION:
         raise CaseRefused(
             f"{source}: schema_version is {version}, written by a newer release; this one reads {SCHEMA_VERSION}"
         )
@@ -47,8 +50,7 @@ def case_from_dict(document: dict[str, Any], source: str = "case") -> Case:
 def read_case(path: Path) -> Case:
     """The case in a file. Raises CaseRefused when it cannot be read, is too long or is not valid."""
     try:
-        if path.stat().st_size > LARGEST_CASE_FILE:
-            raise CaseRefused(f"{path} is larger than {LARGEST_CASE_FILE} bytes; a case is a few kilobytes")
-        return parse_case(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CaseRefused(f"cannot read {path}: {error}") from None
+        text = read_bounded(path, LARGEST_CASE_FILE)
+    except (OSError, ValueError) as error:
+        raise CaseRefused(f"cannot read a case of {path}: {error}") from None
+    return parse_case(text, str(path))

@@ -83,5 +83,5 @@ RowAndStep = Annotated[
     tuple[Annotated[int, Field(ge=0, lt=8)], Annotated[int, Field(ge=0, lt=64)]], Field(strict=False)
 ]
 Pattern = Annotated[str, Field(min_length=1, max_length=256)]
-StopString = Annotated[str, Field(min_length=1, max_length=16)]
+StopString = Annotated[str, Field(min_length=1, max_length=16, pattern="^[a-z]+$")]  # as texts of tokens are
 Row = Annotated[tuple[TokenId, ...], Field(min_length=1, max_length=64, strict=False)]

@@ -20,10 +20,12 @@ app = typer.Typer(
 
 def main() -> None:
     """Entry point: bad input is one line and exit code 2, a harness that breaks exit code 3."""
-    from conformance.cli import doctor, explain, listing, replay, report, run  # noqa: F401  (each registers its command)
-
     try:
+        from conformance.cli import doctor, explain, listing, replay, report, run  # noqa: F401  (each registers itself)
+
         app()
+    except KeyboardInterrupt:
+        sys.exit(130)
     except BadInput as error:
         print(f"conformance: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(2)

@@ -10,6 +10,9 @@ import typer
 
 from conformance.cli import app
 from conformance.errors import BadInput
+from conformance.files import read_bounded
+
+LARGEST_PAGE = 1024 * 1024  # bytes
 
 
 @app.command()
@@ -18,12 +21,22 @@ def explain(
 ) -> None:
     """The rule of a check and why it must hold, or a finding in full."""
     folder = Path(what)
-    if (folder / "finding.md").exists():
-        typer.echo((folder / "finding.md").read_text(encoding="utf-8"))
-    elif folder.exists():
+    if _exists(folder / "finding.md"):
+        try:
+            typer.echo(read_bounded(folder / "finding.md", LARGEST_PAGE))
+        except (OSError, ValueError) as error:
+            raise BadInput(f"cannot read the page of a finding: {error}") from None
+    elif _exists(folder):
         raise BadInput(f"{folder} is not the folder of a finding: it holds no finding.md")
     else:
         typer.echo(check_page(what))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file system takes
+        return False
 
 
 def check_page(name: str) -> str:

@@ -13,6 +13,10 @@ from rich.console import Console
 from conformance.case import Case, read_case
 from conformance.cli import app
 from conformance.errors import BadInput
+from conformance.files import read_bounded
+from conformance.subjects import BUILT_IN
+
+LARGEST_FINDING = 1024 * 1024  # bytes
 
 
 @app.command()
@@ -25,20 +29,26 @@ def replay(
     subject: Annotated[str | None, typer.Option(help="What is tested (default: as found, else installed).")] = None,
 ) -> None:
     """Run one stored case again; exits 1 when a check fails, 0 when none does, 4 when none applies here."""
-    path = source / "case.json" if source.is_dir() else source
-    if not path.exists():
+    try:
+        path = source / "case.json" if source.is_dir() else source
+        there = path.exists()
+    except OSError:  # a name that no file system takes
+        there = False
+    if not there:
         raise BadInput(f"{source} is neither a case file nor the folder of a finding (one that holds case.json)")
     case = read_case(path)
     sys.exit(replay_case(case, checks, subject or found_with(source) or "installed", show, Console()))
 
 
 def found_with(source: Path) -> str | None:
-    """The subject of the finding in a folder, or None."""
+    """The subject of the finding in a folder, or None. BadInput for one of somebody's own: its code would run."""
     try:
-        document = json.loads((source / "finding.json").read_text(encoding="utf-8"))
-        return str(document["subject"])
+        subject = str(json.loads(read_bounded(source / "finding.json", LARGEST_FINDING))["subject"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    if subject not in BUILT_IN:
+        raise BadInput(f"the finding is of a subject whose code would run; if you trust it, add --subject {subject}")
+    return subject
 
 
 def replay_case(case: Case, checks: str | None, subject: str, show: bool, console: Console) -> int:

@@ -69,6 +69,6 @@ def worker_count(processes: str) -> int:
 
     if processes == "auto":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not processes.isdigit() or int(processes) > 256:
+    if not (processes.isascii() and processes.isdigit()) or int(processes) > 256:
         raise BadInput(f"-n is {processes!r}, must be auto or a number from 0 to 256")
     return int(processes)

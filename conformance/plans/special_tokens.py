@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from conformance.case import MAX_CONFIG_NUMBER, Case, Plan, Record
 
 Whole = Annotated[int, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
 Number = bool | Whole | Annotated[float, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+ROOM = {name: (-(2**bits), 2**bits - 1) for name, bits in {"int64": 63, "int32": 31, "int16": 15, "int8": 7}.items()}
+ROOM["uint8"] = (0, 255)
 
 
 class Id(Record):
@@ -23,6 +26,15 @@ class Id(Record):
     values: Annotated[tuple[Number, ...], Field(max_length=5, strict=False)] = ()
     dtype: Literal["int64", "int32", "int16", "int8", "uint8", "float32"] = "int64"
     device: Literal["cpu", "meta"] = "cpu"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """A tensor holds nothing but what its dtype has room for."""
+        if self.form in ("scalar", "tensor") and self.dtype != "float32":
+            least, most = ROOM[self.dtype]
+            if not all(number == int(number) and least <= number <= most for number in self.values):
+                raise ValueError(f"values {list(self.values)} are not all {self.dtype}")
+        return self
 
     @property
     def numbers(self) -> tuple[bool | int | float, ...]:

@@ -59,8 +59,12 @@ def run_scripts(scripts: list[Path], processes: int, timeout: float) -> list[int
                 codes[number] = _run_one(process, script, timeout)
                 process = None if codes[number] == LOST else process
 
-        for done in [pool.submit(work) for _ in range(min(max(1, processes), len(scripts)))]:
-            done.result()
+        try:
+            for done in [pool.submit(work) for _ in range(min(max(1, processes), len(scripts)))]:
+                done.result()
+        except KeyboardInterrupt:
+            list(waiting)  # no further one is begun
+            raise
     return codes
 
 

@@ -22,8 +22,11 @@ def finish(options: Options, *, started: float, interrupted: bool) -> dict[str, 
     findings.merge()
     for finding in findings:  # again, in one process: workers may have written over each other's
         write_finding(folder, finding)
-    if not interrupted:
-        confirm(folder, processes=max(1, options.workers))
+    try:
+        if not interrupted:
+            confirm(folder, processes=max(1, options.workers))
+    except KeyboardInterrupt:
+        interrupted = True  # what is not confirmed by then stays so
     summary = summarise(options, seconds=ran, interrupted=interrupted)
     write_all(folder, summary, list(read(folder)))
     return summary

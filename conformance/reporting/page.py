@@ -9,7 +9,8 @@ from typing import Any
 from conformance import upstream
 from conformance.case import Case, Plan, plain
 from conformance.errors import BadInput, NotBuildable
-from conformance.findings import Finding, write_atomically
+from conformance.files import write_atomically
+from conformance.findings import Finding
 from conformance.reporting.repro import render_script
 from conformance.reporting.templating import render
 from conformance.reporting.wording import rule

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance import upstream
 from conformance.architectures.scales import SCALES
-from conformance.findings import write_atomically
+from conformance.files import write_atomically
 from conformance.sensitivity.cells import FAULTS, Cell
 
 VISIBLE = 0.99  # of the cases of a cell, or it needs a reason

@@ -10,7 +10,8 @@ from typing import Any
 from conformance import registry, upstream
 from conformance.architectures.cells import ENOUGH
 from conformance.events import KIND
-from conformance.findings import Finding, Findings, write_atomically
+from conformance.files import write_atomically
+from conformance.findings import Finding, Findings
 from conformance.options import Options
 from conformance.records import count_verdicts, figures, orphans, read
 

@@ -28,6 +28,9 @@ BUILT_IN = {
 }
 
 
+_places: dict[int, tuple[Subject, str]] = {}  # by identity, the subject kept so that no other takes its place
+
+
 def load(name: str) -> Subject:
     """A built-in subject by name, or a user's own by `module:object`. Raises BadInput."""
     if name not in BUILT_IN and ":" not in name:
@@ -37,15 +40,24 @@ def load(name: str) -> Subject:
     module, _, attribute = BUILT_IN.get(name, name).partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise BadInput(f"cannot load the subject {name!r}: {error}") from None
-    subject = found() if isinstance(found, type) else found
-    if not isinstance(subject, Subject):
-        raise BadInput(f"the subject {name!r} needs an attribute `name` and a method `generate`")
+        subject = found() if isinstance(found, type) else found
+        whole = isinstance(subject, Subject) and isinstance(subject.name, str) and callable(subject.generate)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - somebody else's code, which may even end the process
+        raise BadInput(f"cannot load the subject {name!r}: {type(error).__name__}: {error}") from None
+    if not whole:
+        raise BadInput(f"the subject {name!r} needs an attribute `name`, a text, and a method `generate`")
+    if name not in BUILT_IN and subject.name in BUILT_IN:
+        raise BadInput(f"the subject {name!r} calls itself {subject.name!r}, as one of the built-in ones is called")
+    _places[id(subject)] = (subject, name)
     return subject
 
 
 def place_of(subject: Subject) -> str:
-    """The name by which another process can `load` this subject."""
+    """The name by which another process can `load` this subject: as it was loaded here, else that of its class."""
+    if subject.name in BUILT_IN:
+        return subject.name
     kind = type(subject)
-    return subject.name if subject.name in BUILT_IN else f"{kind.__module__}:{kind.__qualname__}"
+    loaded = _places.get(id(subject))
+    return loaded[1] if loaded else f"{kind.__module__}:{kind.__qualname__}"
