@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, seed
-from toolbox import CHECKS_OF, explored
+from toolbox import EVERY_PROFILE, explored
 
 from conformance import events
 from conformance.architectures import catalogue
@@ -115,7 +115,7 @@ def test_hardly_any_draw_is_thrown_away(architecture):
     assert counts["used"] >= 0.99 * counts["drawn"]
 
 
-@pytest.mark.parametrize("family", CHECKS_OF)
+@pytest.mark.parametrize("family", EVERY_PROFILE)
 def test_every_way_of_stopping_is_reached(family, folder):
     found = Counter()
     for record in _records(folder, family, 200):
