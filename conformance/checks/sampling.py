@@ -16,10 +16,10 @@ SAMPLING = family(
     "sampling",
     nightly=True,
     floors={
-        "drafted": 0.5,
-        "draft: none accepted": 0.4,
+        "drafted": 0.4,
+        "draft: none accepted": 0.3,
         "draft: some accepted": 0.1,
-        "draft: all accepted": 0.4,
+        "draft: all accepted": 0.3,
     },
     reachable=("drafter: noisy", "drafter: other", "drafter: shallow", "drafter: same", "drafter: lookup"),
 )
