@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 CHECKS = Path(__file__).parent / "checks"
 
@@ -30,6 +31,19 @@ def architectures_of_families() -> dict[str, tuple[str, ...] | None]:
 
 
 @lru_cache(maxsize=1)
+def nightly_families() -> frozenset[str]:
+    """The families whose checks run in the profile `nightly` only, unless they are named."""
+    calls = (call for tree in _trees() for call in _family_calls(tree).values())
+    return frozenset(_name(call) for call in calls if _literal(call, "nightly"))
+
+
+def default_checks(profile: str) -> tuple[str, ...]:
+    """The checks of a run for which none is named, sorted."""
+    left_out = frozenset() if profile == "nightly" else nightly_families()
+    return tuple(check for check, family in families_of_checks().items() if family not in left_out)
+
+
+@lru_cache(maxsize=1)
 def _trees() -> tuple[ast.Module, ...]:
     return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sorted(CHECKS.glob("*.py")))
 
@@ -39,9 +53,13 @@ def _name(call: ast.Call) -> str:
 
 
 def _architectures(call: ast.Call) -> tuple[str, ...] | None:
-    given = next((k.value for k in call.keywords if k.arg == "architectures"), None)
-    value = None if given is None else ast.literal_eval(given)
+    value = _literal(call, "architectures")
     return None if value is None else tuple(value)
+
+
+def _literal(call: ast.Call, argument: str) -> Any:
+    given = next((k.value for k in call.keywords if k.arg == argument), None)
+    return None if given is None else ast.literal_eval(given)
 
 
 def _family_calls(tree: ast.Module) -> dict[str, ast.Call]:

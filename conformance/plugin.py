@@ -33,7 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--conformance-examples", type=int, metavar="N", help="counted examples per item; one round")
     group.addoption("--conformance-budget", type=float, metavar="SECONDS", help="go on until this time is spent")
     group.addoption("--conformance-seed", type=int, help=f"seed of the run (profile pr: {PR_SEED})")
-    group.addoption("--conformance-profile", choices=PROFILES, default="pr", help="pr: fixed seed; nightly: random")
+    group.addoption(
+        "--conformance-profile",
+        choices=PROFILES,
+        default="pr",
+        help="pr: fixed seed; nightly: random, and what takes long",
+    )
     group.addoption("--conformance-fresh", action="store_true", help="no corpus, no database, no known issues")
     group.addoption("--conformance-max-findings", type=int, metavar="N", help="stop after N findings")
     group.addoption("--conformance-report", metavar="DIR", help="where to leave what the run found")

@@ -53,7 +53,8 @@ class Family:
     """Checks that share a case: what the strategy draws, and the events that a run must reach.
 
     floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on; architectures: the types
-    that it runs on, of those selected (None: all); isolated: its cases are judged in a process of their own.
+    that it runs on, of those selected (None: all); isolated: its cases are judged in a process of their own; nightly:
+    outside the profile `nightly` its checks run only where they are named.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Family:
     reachable: tuple[str, ...] = ()
     architectures: tuple[str, ...] | None = None
     isolated: bool = False
+    nightly: bool = False
 
 
 FLOOR_CASES = 500
@@ -75,15 +77,16 @@ def family(
     reachable: Iterable[str] = (),
     architectures: Iterable[str] | None = None,
     isolated: bool = False,
+    nightly: bool = False,
 ) -> Family:
     """Register a family, by a constant of a module in `conformance.checks`. TypeError when the name is taken.
 
-    Its name and `architectures` must be literals: a run is planned from the source text.
+    Its name, `architectures` and `nightly` must be literals: a run is planned from the source text.
     """
     if name in _families:
         raise TypeError(f"the family {name!r} is registered already")
     events, types = tuple(sorted({*reachable, *(floors or {})})), None if architectures is None else (*architectures,)
-    _families[name] = Family(name, dict(floors or {}), events, types, isolated)
+    _families[name] = Family(name, dict(floors or {}), events, types, isolated, nightly)
     return _families[name]
 
 

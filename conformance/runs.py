@@ -118,13 +118,14 @@ class Runs:
         return self.scenario.call(rows, **config)
 
     def run(self, call: Call, *, model: Any = None, subject: Subject | None = None, **options: Any) -> Outcome:
-        """One run of the subject; `options` are those of `observe`. Without a model, on one that runs may share.
+        """One run of the subject; `options` are those of `observe`, with the case's seed unless one is given.
 
+        Without a model, on one that runs may share.
         Raises NotOffered where a user's subject says that it does not decode by the call's mechanism.
         """
         tested = subject or self.subject
         model = self.shareable_model() if model is None else model
-        outcome = observe(tested, model, call, seed=self.case.settings.sample_seed, **options)
+        outcome = observe(tested, model, call, **{"seed": self.case.settings.sample_seed, **options})
         refused = outcome.crash is not None and outcome.crash.type == NotImplementedError.__name__
         if refused and call.mechanism != "decode" and tested.name not in BUILT_IN:
             raise NotOffered(f"{tested.name} does not offer {call.mechanism}")
@@ -159,7 +160,7 @@ class Runs:
         """
 
         def at(step: int) -> float:
-            if self._selects_among_equals(row, tokens[: step + 1]):
+            if self._selects_among_equals(row, tokens) and self._selects_among_equals(row, tokens[: step + 1]):
                 return float("inf")
             exact = self.oracle.logits(row, tokens)[step]
             finite = exact.isfinite()
@@ -169,9 +170,12 @@ class Runs:
         return at
 
     def _selects_among_equals(self, row: int, tokens: Sequence[int]) -> bool:
-        with SelectionTies() as ties:
-            Oracle(self.scenario).logits(row, tokens)
-        return ties.count > 0
+        def some() -> bool:
+            with SelectionTies() as ties:
+                Oracle(self.scenario).logits(row, tokens)
+            return ties.count > 0
+
+        return self.once(("selects among equals", row, tuple(tokens)), some)
 
     def alone_under(self, row: int, tokens: Sequence[int]) -> Forced:
         """Logits of one row by itself under given tokens, one (1, vocabulary) tensor for each of them."""

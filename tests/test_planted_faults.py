@@ -1,7 +1,7 @@
 """Each fault of the zoo is found by the check meant for it, and by no other for the wrong reason."""
 
 import pytest
-from toolbox import CHECKS_OF, FAILS_ITSELF, explored
+from toolbox import EVERY_PROFILE, FAILS_ITSELF, explored
 from zoo.loop import Decoder
 from zoo.rollback import BROKEN
 from zoo.table import FAULTS
@@ -41,7 +41,7 @@ def test_found_by_the_check_meant_for_it(fault, folder):
 
 @every_fault
 def test_no_other_family_sees_it(fault, folder):
-    for family in set(CHECKS_OF) - {family_of(fault), *FAILS_ITSELF}:
+    for family in set(EVERY_PROFILE) - {family_of(fault), *FAILS_ITSELF}:
         assert seen(fault, folder, family, examples=ELSEWHERE).keys() <= set(fault.also)
 
 
@@ -49,13 +49,13 @@ def test_no_other_family_sees_it(fault, folder):
 @every_fault
 def test_fifty_examples_of_every_family_blame_nothing_else(fault, folder):
     found = {}
-    for family in set(CHECKS_OF) - (set(FAILS_ITSELF) - {family_of(fault)}):
+    for family in {*EVERY_PROFILE, family_of(fault)} - (set(FAILS_ITSELF) - {family_of(fault)}):
         found |= seen(fault, folder, family, examples=fault.examples if family == family_of(fault) else 50)
     assert found[fault.found_by] <= fault.seen_as
     assert found.keys() <= {fault.found_by, *fault.also}
 
 
-@pytest.mark.parametrize("family", sorted(set(CHECKS_OF) - set(FAILS_ITSELF)))
+@pytest.mark.parametrize("family", sorted(set(EVERY_PROFILE) - set(FAILS_ITSELF)))
 def test_the_loop_of_the_zoo_is_right_where_nothing_is_overridden(family, folder):
     """Otherwise its subjects would be found for another fault than theirs."""
     search = explored(folder, Decoder(), family=family, examples=12)

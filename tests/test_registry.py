@@ -10,7 +10,7 @@ import conformance
 from conformance import registry
 from conformance.errors import BadInput
 from conformance.globs import select
-from conformance.listing import families_of_checks
+from conformance.listing import families_of_checks, nightly_families
 from conformance.registry import Family, applies, check, family
 from conformance.reporting import pieces
 from conformance.verdicts import Comparison
@@ -63,6 +63,7 @@ def test_the_listing_read_from_source_equals_the_registry():
     registered = {name: its.family for name, its in registry.checks().items()}
     assert families_of_checks() == registered
     assert list(families_of_checks()) == list(registered)
+    assert nightly_families() == {name for name, its in registry.families().items() if its.nightly} == {"sampling"}
 
 
 def test_every_lower_rung_is_a_check_and_no_check_stands_on_itself():

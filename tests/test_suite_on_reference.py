@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from toolbox import CHECKS_OF, explored
+from toolbox import EVERY_PROFILE, explored
 
 from conformance import registry, upstream
 from conformance.architectures import catalogue
@@ -17,7 +17,7 @@ KNOWN = json.loads((Path(__file__).parent / "known_upstream_faults.json").read_t
 FAULTY = {fault["architecture"] for fault in KNOWN}
 HEALTHY = sorted(set(catalogue.core_names()) - FAULTY)
 
-families = pytest.mark.parametrize("family", CHECKS_OF)
+families = pytest.mark.parametrize("family", EVERY_PROFILE)
 healthy = pytest.mark.parametrize("architecture", HEALTHY)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.findings import Findings
-from conformance.listing import families_of_checks
+from conformance.listing import families_of_checks, nightly_families
 from conformance.options import PR_SEED, Options
 from conformance.planning import Item
 from conformance.records import Recorder
@@ -21,6 +21,9 @@ CHECKS_OF = {
     family: tuple(name for name, its in families_of_checks().items() if its == family)
     for family in sorted(set(families_of_checks().values()))
 }
+
+# Families of which a case takes milliseconds; `test_sampling` is about the others.
+EVERY_PROFILE = tuple(family for family in CHECKS_OF if family not in nightly_families())
 
 # Families that the installed release fails by itself on the plainest type: family → why.
 FAILS_ITSELF = {

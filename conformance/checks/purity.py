@@ -11,6 +11,7 @@ import torch
 from conformance import upstream
 from conformance.call import Call
 from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.drafting.processors import Raises
 from conformance.outcome import Outcome
 from conformance.plans.purity import PurityPlan
 from conformance.registry import applies, check, family
@@ -68,9 +69,20 @@ def watched_again(runs: Runs) -> Outcome:
         model, call = _kept(runs)
         other = {name: tensor[:1].flip(1) for name, tensor in runs.call().inputs.items()}
         runs.run(Call(other, runs.scenario.generation_config(max_new_tokens=1)), model=model)
+        ended_by_an_error(runs)
         return _run(runs, call, model=model, stream=True)
 
     return runs.once("watched again", make)
+
+
+def ended_by_an_error(runs: Runs) -> Outcome | None:
+    """The same call on the same objects, ended by a processor of the caller's that raises; None where none does."""
+    calls = _plan(runs).raises
+    if not calls:
+        return None
+    model, call = _kept(runs)
+    raising = call.replace(processors=(Raises(calls - 1),))
+    return runs.once("ended by an error", lambda: _run(runs, raising, model=model, watch=True))
 
 
 @check(PURITY, script="repeatable", bitwise=True)
@@ -91,12 +103,18 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
     """Input tensors, the generation config or keywords passed, and both configs of the model are as before the call.
 
     Attributes of the model's modules count too: state left there reaches the next call. Those that a model
-    keeps on purpose are allowed and named.
+    keeps on purpose are allowed and named. A call that a processor of the caller's ends by an error counts as well.
     """
-    for path, how in watched(runs).changed.items():
-        return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", path))
+    result = _unchanged(runs, watched(runs), "after the call")
+    failed = None if result.differences else ended_by_an_error(runs)
+    return result if failed is None else result + _unchanged(runs, failed, "after an error")
+
+
+def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
+    for path, how in outcome.changed.items():
+        return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", when))
     result = Comparison()
-    for path, how in watched(runs).module_changes.items():
+    for path, how in outcome.module_changes.items():
         attribute = path.rsplit(".", 1)[-1]
         owner = runs.scenario.architecture.model_type
         reason = KEPT_ON_PURPOSE.get(("*", attribute)) or KEPT_ON_PURPOSE.get((owner, attribute))
@@ -104,7 +122,7 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
             result.allowed.append(f"{attribute}: {reason}")
         else:
             result += Comparison.of(
-                Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}")
+                Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}", when)
             )
     return result
 

@@ -40,11 +40,18 @@ def _cell(value: object) -> str:
 
 
 def checks() -> list[Entry]:
-    """Every check with its family, its lower rungs and its rule in a line."""
+    """Every check with its family, the profile that runs it unnamed, its lower rungs and its rule in a line."""
     from conformance import registry
 
+    families = registry.families()
     return [
-        {"name": c.name, "family": c.family, "stands_on": list(c.stands_on), "rule": c.document.strip().splitlines()[0]}
+        {
+            "name": c.name,
+            "family": c.family,
+            "profile": "nightly" if families[c.family].nightly else "every",
+            "stands_on": list(c.stands_on),
+            "rule": c.document.strip().splitlines()[0],
+        }
         for c in registry.checks().values()
     ]
 

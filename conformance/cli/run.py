@@ -13,14 +13,14 @@ from conformance.options import PROFILES
 from conformance.selection import make_options
 
 HELP = {
-    "checks": "Checks to run: comma-separated globs (default: all).",
+    "checks": "Checks to run: comma-separated globs (default: all that the profile runs).",
     "architectures": "Architectures to draw: comma-separated globs over every type of the installed release.",
     "subject": "What is tested: installed, reference, or module:object of your own.",
     "examples": "Counted cases per item, one round: the reproducible mode.",
     "budget": "Seconds to go on for, round after round.",
     "processes": "Worker processes: a number, or auto; 0 runs in this process.",
     "seed": "Seed of the run.",
-    "profile": "pr (fixed seed) or nightly (random seed).",
+    "profile": "pr (fixed seed) or nightly (random seed, and the checks that take long).",
     "fresh": "No corpus, no database, no known issues: random draws only.",
     "max_findings": "Stop after this many findings.",
     "report": "Folder for what the run leaves (default: reports/<time>).",

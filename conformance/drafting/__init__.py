@@ -1,1 +1,1 @@
-"""What the `prefill` family runs: plain decoding with parts of a plan, and the assistants and probes it takes."""
+"""What the `prefill` and `sampling` families run: plain decoding with parts of a plan, its assistants and probes."""

@@ -32,19 +32,27 @@ def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
 
 
 def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
-    if plan.drafter == "shallow" and (spec := shallower(scenario.case.model)) is not None:
-        try:
-            return _of(scenario.case, spec).model()
-        except (BadInput, NotBuildable):
-            pass
-    if plan.drafter == "other":
-        return _of(scenario.case, other(scenario, plan)).model()
-    if plan.drafter in ("noisy", "shallow"):
-        return scenario.model(noise=(plan.assistant_seed, plan.noise))
-    model = scenario.model()
+    source, noise = origin(scenario, plan)
+    model = source.model(noise=noise)
     if plan.drafter == "scripted":
         follow(model, plan.script)
     return model
+
+
+def origin(scenario: Scenario, plan: PrefillPlan) -> tuple[Scenario, tuple[int, float] | None]:
+    """The scenario whose model is the assistant, and the noise on its weights; a script is not told of."""
+    if plan.drafter == "shallow" and (spec := shallower(scenario.case.model)) is not None:
+        try:
+            source = _of(scenario.case, spec)
+            _ = source.pristine
+        except (BadInput, NotBuildable):
+            pass
+        else:
+            return source, None
+    if plan.drafter == "other":
+        return _of(scenario.case, other(scenario, plan)), None
+    noisy = plan.drafter in ("noisy", "shallow")
+    return scenario, (plan.assistant_seed, plan.noise) if noisy else None
 
 
 def shallower(spec: ModelSpec) -> ModelSpec | None:

@@ -22,11 +22,14 @@ def works(runs: Runs, outcome: Outcome, beside: str) -> Comparison | None:
         return Comparison(not_applicable="plain decoding raises")
     if "turns" in modes(runs).everything and not modes(runs).made:
         return Comparison(not_applicable="the call that makes the cache raises")
-    if outcome.crash is None:
-        return None
-    name = upstream.refusal(outcome.crash.type, outcome.crash.message)
+    return None if outcome.crash is None else raised(runs, outcome.crash, beside)
+
+
+def raised(runs: Runs, crash: Crash, beside: str) -> Comparison:
+    """What to say of a crash: refused as documented, or a difference."""
+    name = upstream.refusal(crash.type, crash.message)
     if name is None:
-        return crash_difference(outcome.crash, beside)
+        return crash_difference(crash, beside)
     runs.events.add(f"refused: {name}")
     return Comparison(not_applicable=f"refused as documented: {name}")
 

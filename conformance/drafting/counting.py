@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from conformance.drafting.modes import modes
 from conformance.drafting.rounds import Round, rounds
 from conformance.outcome import Outcome
@@ -24,22 +22,31 @@ def count_drafts(runs: Runs, outcome: Outcome) -> None:
         return
     own = modes(runs)
     start, sequence = own.start(own.everything), outcome.sequences[0].tolist()
-    drafted = [r for r in rounds(outcome.extra.get("preparations", []), start, sequence) if r.draft]
+    drafted = count_rounds(runs, outcome, start)
     if not drafted:
         return
-    runs.events |= {"drafted"} | ({"draft: several rounds"} if len(drafted) > 1 else set())
     for r in drafted:
-        runs.events |= _accepted(r, own.ends)
+        runs.events |= {"draft: ends in a rejected one"} if set(r.draft[r.accepted :]) & set(own.ends) else set()
         runs.events |= {"draft: crosses the window"} if _crosses(runs, r.length, len(r.draft)) else set()
     last = drafted[-1]
     if last.length + len(last.tokens) >= len(sequence):
         runs.events |= _end(last, sequence[-1] in own.ends, len(sequence) - start == runs.case.settings.max_new_tokens)
 
 
-def _accepted(r: Round, ends: Sequence[int]) -> set[str]:
+def count_rounds(runs: Runs, outcome: Outcome, start: int) -> list[Round]:
+    """The rounds in which a run drafted anything, counted by how much was accepted; its prompt has `start` ids."""
+    assert outcome.sequences is not None
+    found = rounds(outcome.extra.get("preparations", []), start, outcome.sequences[0].tolist())
+    drafted = [r for r in found if r.draft]
+    runs.events |= {"drafted"} if drafted else set()
+    runs.events |= {"draft: several rounds"} if len(drafted) > 1 else set()
+    runs.events |= {_accepted(r) for r in drafted}
+    return drafted
+
+
+def _accepted(r: Round) -> str:
     whole = "draft: all accepted" if r.accepted == len(r.draft) else "draft: some accepted"
-    found = {"draft: none accepted" if r.accepted == 0 else whole}
-    return found | ({"draft: ends in a rejected one"} if set(r.draft[r.accepted :]) & set(ends) else set())
+    return "draft: none accepted" if r.accepted == 0 else whole
 
 
 def _end(last: Round, ended: bool, full: bool) -> set[str]:

@@ -14,8 +14,9 @@ PARTS = ("embeds", "turns", "chunk", "draft")  # in the order of the ladder
 class Parts:
     """The parts of one case's plan."""
 
-    def __init__(self, runs: Runs) -> None:
-        self.runs, self.scenario, self.plan = runs, runs.scenario, runs.case.plan
+    def __init__(self, runs: Runs, plan: PrefillPlan | None = None) -> None:
+        """`plan`: one that stands in the place of the case's own, of another family."""
+        self.runs, self.scenario, self.plan = runs, runs.scenario, plan or runs.case.plan
         assert isinstance(self.plan, PrefillPlan)
 
     def has(self, part: str) -> bool:

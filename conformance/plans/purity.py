@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from conformance.case import Case, Plan
 
@@ -12,11 +14,14 @@ class PurityPlan(Plan, family="purity"):
 
     keywords: the settings are told one by one, not as a `GenerationConfig`; encoded: the encoder's output is given in
     place of what it encodes; quantized: a quantised cache is asked for, with a dictionary that says how it is made.
+    raises: another call, between the first and the second, is ended by a processor of the caller's after so many calls
+    of it, less one; 0: there is none.
     """
 
     keywords: bool = False
     encoded: bool = False
     quantized: bool = False
+    raises: Annotated[int, Field(ge=0, le=8)] = 0
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the call is told."""

@@ -37,10 +37,20 @@ def decide(
     own = torch.softmax(scores, dim=-1)[0]
     if chances is None:
         chances = torch.nn.functional.one_hot(torch.tensor(draft), own.shape[0]).to(own)
-    if float(torch.rand(())) * float(chances[draft]) < float(own[draft]):
+    if accepts(own, chances, draft):
         return torch.tensor([draft]), True
+    return torch.multinomial(left_over(own, chances), num_samples=1), False
+
+
+def accepts(own: torch.Tensor, chances: torch.Tensor, draft: int) -> bool:
+    """Whether a token drawn from `chances` is taken for one drawn from `own`, both of shape (vocabulary,)."""
+    return float(torch.rand(())) * float(chances[draft]) < float(own[draft])
+
+
+def left_over(own: torch.Tensor, chances: torch.Tensor) -> torch.Tensor:
+    """What to draw from in the place of a rejected token, not normalised: the part of `own` that drafts miss."""
     rest = (own - chances).clamp(min=0)
-    return torch.multinomial(rest if float(rest.sum()) > 0 else own, num_samples=1), False
+    return rest if float(rest.sum()) > 0 else own
 
 
 @dataclass

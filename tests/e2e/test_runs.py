@@ -267,6 +267,7 @@ def test_another_model_under_the_same_case_is_not_applicable(tmp_path):
 def test_listings_are_read_by_machines(tmp_path):
     checks = json.loads(call(tmp_path, "list", "checks", "--json").stdout)
     assert {"repeatable", "cached-matches-recomputed"} <= {entry["name"] for entry in checks}
+    assert {entry["family"] for entry in checks if entry["profile"] == "nightly"} == {"sampling"}
     assert {"installed", "reference"} <= {
         entry["name"] for entry in json.loads(call(tmp_path, "list", "subjects", "--json").stdout)
     }

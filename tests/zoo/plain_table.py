@@ -32,6 +32,7 @@ FAULTS = (
     Fault(REFERENCE, _seen(("changed", "rng")), planted=planted.installed_draws_once_more),
     Fault(REPEATABLE, _seen(("changed", "logits"), ("changed", "sequences")), subjects.KeepsState),
     Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsGenerationConfig),
+    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsAfterAnError),
     Fault(UNCHANGED, _seen(("changed", "keywords.cache_config.backend")), subjects.EditsKeywords),
     Fault(UNCHANGED, _seen(("changed", "model.config.bos_token_id")), subjects.EditsModelConfig),
     Fault(UNCHANGED, _seen(("changed", "model.generation_config.bos_token_id")), subjects.EditsModelsGenerationConfig),

@@ -181,6 +181,19 @@ class EditsKeywords(Installed):
         return output
 
 
+class EditsAfterAnError(Installed):
+    """Edits the generation config of the caller when the call raises."""
+
+    name = "edits-after-an-error"
+
+    def generate(self, model, call):
+        try:
+            return super().generate(model, call)
+        except Exception:
+            call.generation_config.low_memory = True
+            raise
+
+
 class EditsModelConfig(Installed):
     """Edits the model's config."""
 

@@ -14,7 +14,7 @@ from conformance.reporting.scripts.leaves import leaves
 from conformance.reporting.scripts.told import told
 
 ROWS = "all"
-BEYOND = ("quantized",)
+BEYOND = ("quantized", "raises")
 
 
 def belongings(model: Any, call: dict[str, Any]) -> dict[str, str]:
