@@ -78,8 +78,8 @@ class Verdicts:
                 return Verdict("blocked-by", lowest, verdict.differences)
         if check.compares == "subject" and self._installed_fails_too(check, verdict):
             return Verdict("blocked-by", f"installed {check.name}", verdict.differences)
-        if check.compares == "pair" and (lower := self._wrong_in_the_installed(check)):
-            return Verdict("blocked-by", f"installed {lower}", verdict.differences)
+        if check.compares == "pair" and (wrong := self._wrong_in_the_installed(check)):
+            return Verdict("blocked-by", f"installed {wrong}", verdict.differences)
         return verdict
 
     def _wrong_in_the_installed(self, check: Check) -> str | None:
