@@ -115,3 +115,10 @@ def test_test_modules_have_names_of_their_own():
     """Folders of tests are no packages: a second module of a name stops the collection of all."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_the_source_tree_alone_holds_the_whole_package():
+    """With the tree on PYTHONPATH, as somebody's own subject beside it may have it."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import conformance.strategies; print(conformance.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    assert Path(done.stdout.strip()).parent == ROOT / "conformance"
