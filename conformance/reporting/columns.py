@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 FIRST_FEW = 3
 
@@ -29,22 +29,24 @@ def say(console: Console) -> Callable[[str], None]:
     return lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_table(console: Console, rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A table whose first row is its header. Its first column is never cut; through a pipe each row is one line."""
-    if title:
-        say(console)(title)
-    if not console.is_terminal:
-        for line in columns(rows):
-            say(console)(line)
-        return
-    header, *body = rows
-    table = Table(box=None, pad_edge=False)
-    for place, name in enumerate(header):
-        least = max(len(row[0]) for row in rows) if place == 0 else None
-        table.add_column(name, no_wrap=place == 0, min_width=least, overflow="fold")
-    for row in body:
-        table.add_row(*row)
-    console.print(table, markup=False, highlight=False)
+def print_table(console: Console, rows: Sequence[Sequence[str]]) -> None:
+    """A table whose first row is its header. Through a pipe each row is one line, however long.
+
+    On a terminal that is too narrow each row is a paragraph under its first cell, so that no name is cut.
+    """
+    lines = columns(rows)
+    narrow = console.is_terminal and max(map(len, lines)) > console.width
+    for line in paragraphs(rows, console.width) if narrow else lines:
+        say(console)(line)
+
+
+def paragraphs(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Each row but the header as its first cell and, indented, the others that hold something, with their heads."""
+    (_, *heads), *body = rows
+    for name, *cells in body:
+        yield name
+        told = "; ".join(f"{head.replace('_', ' ')}: {cell}" for head, cell in zip(heads, cells, strict=True) if cell)
+        yield from textwrap.wrap(told, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
