@@ -77,6 +77,7 @@ def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     output = ran.output(HEALTHY[body])
     assert output.endswith("exit code 0: the script did not meet the fault\n"), output
     assert ("expected: " in output and "got: " in output) or "verdict: pass" in output  # the latter where it replays
+    assert all(line == line.rstrip() for line in output.splitlines())
     assert ran.confirmed[HEALTHY[body].id] is False
 
 
