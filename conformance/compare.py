@@ -23,6 +23,7 @@ WIDE_BOUND = 1e-5
 MASKED = 1e6  # larger values are masks, and no scale
 # For types with the fact `noisy`, whose reason says where their rounding comes from.
 NOISY_BOUND = 3e-4
+FEW = 8  # numbers that a message lists
 ROUNDING_FACTOR = 5.0  # how many times the response to a perturbed model still counts as rounding
 Noise = Callable[[int], float]
 
@@ -110,7 +111,8 @@ def _step_difference(
 
 def _brief(vector: torch.Tensor) -> str:
     bad = (~vector.isfinite()).nonzero().flatten().tolist()
-    return f"shape {list(vector.shape)}, not finite at {bad[:8]}"
+    some = f"{str(bad[:FEW])[:-1]}, ...] ({len(bad)} in all)" if len(bad) > FEW else str(bad)
+    return f"shape {list(vector.shape)}, not finite at {some}"
 
 
 def compare_tokens(

@@ -22,9 +22,17 @@ class HarnessBroke(RuntimeError):
     """A check itself raised: our fault, never a verdict."""
 
 
+MOST_NAMES = 40
+LISTINGS = {"check": "checks", "architecture": "architectures", "subject": "subjects"}
+
+
 def unknown(what: str, name: str, valid: Iterable[str]) -> BadInput:
     """The error for a name that is not among `valid`, with the closest valid names."""
     choices = sorted(valid)
     close = difflib.get_close_matches(name, choices, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}?" if close else f"valid: {', '.join(choices[:40])}"
+    hint = f"did you mean {', '.join(close)}?" if close else f"valid: {', '.join(choices[:MOST_NAMES])}"
+    if not close and len(choices) > MOST_NAMES:
+        hint += f", ... and {len(choices) - MOST_NAMES} more"
+        listing = LISTINGS.get(what.split()[0])
+        hint += f": conformance list {listing}" if listing else ""
     return BadInput(f"unknown {what} {name!r}; {hint}")

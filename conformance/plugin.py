@@ -24,6 +24,18 @@ STARTED = pytest.StashKey[float]()
 REPORT_FOLDER = "reports"
 
 
+class Told:
+    """What the plugin tells others."""
+
+    def pytest_conformance_confirming(self, number: int, total: int) -> None:
+        """The script of one more finding is executed, in a thread of the controller."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """The hooks that are this plugin's own."""
+    pluginmanager.add_hookspecs(Told)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run, all with the prefix `--conformance-`."""
     group = parser.getgroup("conformance", "conformance of transformers generation")
@@ -167,7 +179,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     from conformance.reporting.finish import finish
 
     summary = finish(
-        options_of(config), started=config.stash[STARTED], interrupted=exitstatus == pytest.ExitCode.INTERRUPTED
+        options_of(config),
+        started=config.stash[STARTED],
+        interrupted=exitstatus == pytest.ExitCode.INTERRUPTED,
+        tell=lambda number, total: config.hook.pytest_conformance_confirming(number=number, total=total),
     )
     config.stash[SUMMARY] = summary
     session.exitstatus = summary["exit_code"]
@@ -180,9 +195,12 @@ def _any_records(options: Options) -> bool:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Where the report is, when pytest itself writes to the terminal."""
     if SUMMARY in config.stash:
+        from conformance.reporting.columns import counted
+
         summary = config.stash[SUMMARY]
+        found = counted(len(summary["findings"]), "finding")
         terminalreporter.write_line(
-            f"conformance: {summary['cases']} cases, {len(summary['findings'])} findings, exit {summary['exit_code']}: "
+            f"conformance: {counted(summary['cases'], 'case')}, {found}, exit {summary['exit_code']}: "
             f"{summary['exit_reason']}; report {options_of(config).report}"
         )
 

@@ -27,7 +27,12 @@ class Difference:
 
     def __str__(self) -> str:
         place = f" at {self.where}" if self.where else ""
-        return f"{self.field} ({self.kind}){place}: expected {self.expected}, got {self.got}"
+        return f"{in_words(self.field, self.kind)}{place}: expected {self.expected}, got {self.got}"
+
+
+def in_words(field: str, kind: str) -> str:
+    """The field and the kind of a difference in words; a crash is both."""
+    return field if field == kind else f"{field} ({kind})"
 
 
 @dataclass

@@ -313,3 +313,19 @@ def test_selections_are_seen_wherever_they_are_made():
     assert ties.count == 2
     torch.topk(scores, 1)
     assert ties.count == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(3, "not finite at [0, 1, 2]"), (8, "[0, 1, 2, 3, 4, 5, 6, 7]"), (9, "[0, 1, 2, 3, 4, 5, 6, 7, ...] (9 in all)")],
+)
+def test_a_list_of_places_shows_that_it_is_cut(count, said):
+    got = torch.tensor([math.nan] * count + [1.0])
+    (difference,) = compare_steps("logits", [got], [torch.ones(count + 1)], lambda _: 0.0).differences
+    assert difference.got.endswith(said)
+    assert difference.expected.endswith("not finite at []")
+
+
+def test_a_difference_in_words_says_a_crash_once():
+    assert str(Difference("crash", "crash", "no exception", "KeyError")) == "crash: expected no exception, got KeyError"
+    assert str(Difference("values", "logits", "1", "2", "step 1")) == "logits (values) at step 1: expected 1, got 2"

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import sys
 import traceback
+from typing import Annotated
 
 import typer
 
+from conformance import __version__
 from conformance.errors import BadInput, HarnessBroke
 
 app = typer.Typer(
     name="conformance",
-    help="Property-based conformance tests for transformers generation.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"conformance {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which version this is.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Property-based conformance tests for transformers generation."""
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from conformance.architectures.own_generate import REASON
 from conformance.cli import app
 from conformance.errors import unknown
+from conformance.reporting.columns import print_table
 
 Entry = dict[str, Any]
 
@@ -29,14 +29,20 @@ def list_things(
     if as_json:
         typer.echo(json.dumps(entries, indent=1))
         return
-    table = Table(*entries[0], box=None)
-    for entry in entries:
-        table.add_row(*(_cell(value) for value in entry.values()))
-    Console().print(table)
+    print_table(Console(), [tuple(entries[0]), *map(row, entries)])
+
+
+def row(entry: Entry) -> tuple[str, ...]:
+    """The values of an entry in words."""
+    return tuple(map(_cell, entry.values()))
 
 
 def _cell(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def checks() -> list[Entry]:
@@ -71,6 +77,7 @@ def architectures() -> list[Entry]:
     from conformance.architectures.own_generate import own_generate
 
     upstream.quiet()
+    typer.echo("trying each type once: about a minute", err=True)
     listed = [architecture(name) for name in catalogue.names()]
     known = {catalogue.get(name).class_name for name in catalogue.names()}
     own = {folder: [c for c in classes if c not in known] for folder, classes in own_generate().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,12 @@ from conformance.case import Case, read_case
 from conformance.cli import app
 from conformance.errors import BadInput
 from conformance.files import read_bounded
+from conformance.reporting.columns import say
 from conformance.subjects import BUILT_IN
+from conformance.verdicts import Status, Verdict
 
 LARGEST_FINDING = 1024 * 1024  # bytes
+ORDER: tuple[Status, ...] = ("fail", "known", "blocked-by", "tie", "allowed", "pass", "not-applicable")
 
 
 @app.command()
@@ -54,16 +58,24 @@ def found_with(source: Path) -> str | None:
 def replay_case(case: Case, checks: str | None, subject: str, show: bool, console: Console) -> int:
     """Judge one case and print its verdicts; returns the exit code."""
     from conformance.replaying import replay as judge_again
-    from conformance.reporting.side_by_side import side_by_side
+    from conformance.reporting.side_by_side import print_side_by_side
 
-    result = judge_again(case, checks, subject)
-    console.print(f"{case}", markup=False, highlight=False)
+    result, tell = judge_again(case, checks, subject), say(console)
+    tell(f"{case}")
     if result.judgement is None:
-        console.print(f"NOT APPLICABLE: {result.reason}", markup=False, highlight=False)
+        tell(f"NOT APPLICABLE: {result.reason}")
         return 4
-    for name, verdict in result.judgement.verdicts.items():
-        said = "; ".join(str(difference) for difference in verdict.differences[:3]) or verdict.reason
-        console.print(f"  {verdict.label:<16} {name}{': ' if said else ''}{said}", markup=False, highlight=False)
+    for line in verdict_lines(result.judgement.verdicts):
+        tell(line)
     if show and result.judgement.runs is not None:
-        console.print(side_by_side(result.judgement.runs))
+        print_side_by_side(console, result.judgement)
+    elif show:
+        tell("nothing to show: a case of this family is judged in a process of its own")
     return result.exit_code
+
+
+def verdict_lines(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+    """One line a check: failures first, what does not apply last."""
+    for name, verdict in sorted(verdicts.items(), key=lambda item: ORDER.index(item[1].status)):
+        said = "; ".join(str(difference) for difference in verdict.differences[:3]) or verdict.reason
+        yield f"  {verdict.label:<16} {name}{': ' if said else ''}{said}"

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -29,15 +29,23 @@ WORDS = {
 }
 
 
-def confirm(folder: Path, processes: int = 2, timeout: float = 120.0) -> dict[str, bool]:
+Tell = Callable[[int, int], None]
+
+
+def untold(number: int, total: int) -> None:
+    """For who does not want to know how far it is."""
+
+
+def confirm(folder: Path, processes: int = 2, timeout: float = 120.0, tell: Tell = untold) -> dict[str, bool]:
     """Run the script of every finding of the run in `folder`; finding → whether the fault showed again.
 
     What a script printed is left in `repro.txt` beside it, and the answer in the finding and on its page. A script
-    that took longer than `timeout` seconds, could not run or is missing confirms nothing.
+    that took longer than `timeout` seconds, could not run or is missing confirms nothing. `tell` is called, in whatever
+    thread, with the number of a script and how many there are, before it runs.
     """
     findings = Findings(folder)
     known = {finding.id: finding for finding in findings}
-    codes = run_scripts([(findings.folder / name / "repro.py").resolve() for name in known], processes, timeout)
+    codes = run_scripts([(findings.folder / name / "repro.py").resolve() for name in known], processes, timeout, tell)
     confirmed = dict(zip(known, (code == FAULT for code in codes), strict=True))
     for name, answer in confirmed.items():
         finding = replace(known[name], confirmed=answer)
@@ -46,7 +54,7 @@ def confirm(folder: Path, processes: int = 2, timeout: float = 120.0) -> dict[st
     return confirmed
 
 
-def run_scripts(scripts: list[Path], processes: int, timeout: float) -> list[int]:
+def run_scripts(scripts: list[Path], processes: int, timeout: float, tell: Tell = untold) -> list[int]:
     """The exit codes of scripts, in their order; what each printed goes to a text file beside it."""
     waiting, codes = iter(enumerate(scripts)), [LOST] * len(scripts)
     with ThreadPoolExecutor(max(1, processes)) as pool, ExitStack() as helpers:
@@ -55,6 +63,7 @@ def run_scripts(scripts: list[Path], processes: int, timeout: float) -> list[int
             process: subprocess.Popen[str] | None = None
             while (turn := next(waiting, None)) is not None:
                 number, script = turn
+                tell(number + 1, len(scripts))
                 process = process or helpers.enter_context(helper())
                 codes[number] = _run_one(process, script, timeout)
                 process = None if codes[number] == LOST else process

@@ -11,9 +11,10 @@ from conformance.case import Case, Plan, plain
 from conformance.errors import BadInput, NotBuildable
 from conformance.files import write_atomically
 from conformance.findings import Finding
-from conformance.reporting.repro import render_script
+from conformance.reporting.repro import body_name, render_script
 from conformance.reporting.templating import render
 from conformance.reporting.wording import rule
+from conformance.verdicts import in_words
 
 SHOWN = ("transformers", "torch", "accelerate")
 
@@ -24,13 +25,19 @@ def render_page(finding: Finding, versions: dict[str, str]) -> str:
     return render(
         "finding.md.j2",
         finding=finding,
-        title=f"{signature.check} on {scope(finding)}: {signature.field} ({signature.kind})",
+        title=f"{signature.check} on {scope(finding)}: {in_words(signature.field, signature.kind)}",
         rule=rule(finding),
         expected=" ".join(finding.expected.split()),
         got=" ".join(finding.got.split()),
         facts=facts(finding, versions),
         lines=case_lines(finding.case),
+        other_value=names_another_value(finding),
     )
+
+
+def names_another_value(finding: Finding) -> bool:
+    """Whether the script of a finding looks for a difference itself, so that it may come upon another one."""
+    return finding.subject == "installed" and finding.signature.kind != "crash" and body_name(finding) is not None
 
 
 def scope(finding: Finding) -> str:

@@ -14,6 +14,7 @@ from conformance.files import write_atomically
 from conformance.findings import Finding, Findings
 from conformance.options import Options
 from conformance.records import count_verdicts, figures, orphans, read
+from conformance.reporting.columns import counted, first_few
 
 MOST_TIES = 0.01  # of the verdicts that compared something within a bound
 FEWEST_COMPARED = 200  # below, one tie would be more than that
@@ -67,13 +68,13 @@ def exit_code(summary: Json) -> tuple[int, str]:
     if summary["interrupted"]:
         return 130, "interrupted; what was found is kept"
     if summary["broken"] or summary["died"]:
-        return 3, f"the harness broke on {len(summary['broken']) + len(summary['died'])} items"
+        return 3, f"the harness broke on {counted(len(summary['broken']) + len(summary['died']), 'item')}"
     if summary["findings"]:
-        return 1, f"{len(summary['findings'])} findings"
+        return 1, counted(len(summary["findings"]), "finding")
     if summary["share_of_ties"] > MOST_TIES:
         return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
     if summary["below_floor"]:
-        return 4, "not enough was exercised: " + "; ".join(summary["below_floor"])
+        return 4, "not enough was exercised: " + first_few(summary["below_floor"])
     if not summary["cases"]:
         return 4, "not one case was run"
     if summary["checks"] and all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):

@@ -21,8 +21,13 @@ def document(finding: Finding, versions: dict[str, str]) -> str:
 
 
 def rule(finding: Finding) -> str:
+    """The rule that a finding breaks, as one line."""
+    return rule_of(finding.signature.check)
+
+
+def rule_of(check: str) -> str:
     """The first paragraph of the check's docstring, as one line."""
-    return " ".join(registry.get(finding.signature.check).document.strip().split("\n\n")[0].split())
+    return " ".join(registry.get(check).document.strip().split("\n\n")[0].split())
 
 
 def _cut(text: str, length: int = 200) -> str:

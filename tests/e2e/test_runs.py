@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -67,6 +68,21 @@ def test_the_same_seed_gives_the_same_cases_and_verdicts_for_any_number_of_proce
     assert found[0] == found[1] == found[2]
     assert len({item for item, *_ in found[0]}) == 6
     assert sum(counted for _, _, counted, _ in found[0]) == 24
+
+
+BROKEN = """
+import conformance.plugin
+conformance.plugin.plan = lambda options: {}["no such thing"]
+from conformance.cli import main
+main()
+"""
+
+
+@pytest.mark.e2e
+def test_a_suite_that_cannot_be_collected_says_why(tmp_path):
+    done = call(tmp_path, "run", *LLAMA, "--examples", 1, "-n", 0, entry=[sys.executable, "-c", BROKEN])
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1] == "  E   KeyError: 'no such thing'"
 
 
 def wait_for_cases(report: Path, count: int, limit: float = 120) -> None:
@@ -160,6 +176,7 @@ def test_a_budget_holds_and_leaves_the_rest_out(tmp_path):
     made = summary(report)
     assert done.returncode == made["exit_code"] == 0, done.stdout
     assert made["items"]["deselected: budget"] > 50
+    assert f" items ran, {made['items']['deselected: budget']} left out by the budget" in done.stdout
     assert made["cases"] >= 1
 
 

@@ -12,7 +12,7 @@ from made_up_findings import BODIES, finding_of
 
 from conformance.findings import Finding, Findings
 from conformance.reporting import forking
-from conformance.reporting.confirm import confirm
+from conformance.reporting.confirm import confirm, run_scripts
 from conformance.reporting.page import write_finding
 
 HEALTHY = {body: finding_of(body) for body in BODIES}
@@ -77,6 +77,7 @@ def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     output = ran.output(HEALTHY[body])
     assert output.endswith("exit code 0: the script did not meet the fault\n"), output
     assert ("expected: " in output and "got: " in output) or "verdict: pass" in output  # the latter where it replays
+    assert all(line == line.rstrip() for line in output.splitlines())
     assert ran.confirmed[HEALTHY[body].id] is False
 
 
@@ -116,3 +117,11 @@ def test_nothing_to_confirm_starts_nothing(tmp_path: Path) -> None:
     start = time.monotonic()
     assert confirm(tmp_path) == {}
     assert time.monotonic() - start < 1
+
+
+def test_each_script_is_told_before_it_runs(tmp_path: Path) -> None:
+    scripts, told = [tmp_path / f"{name}.py" for name in ("one", "two")], []
+    for script in scripts:
+        script.write_text("", encoding="utf-8")
+    assert run_scripts(scripts, processes=1, timeout=60, tell=lambda *progress: told.append(progress)) == [0, 0]
+    assert told == [(1, 2), (2, 2)]

@@ -21,8 +21,8 @@ def test_a_page_says_all_that_is_known() -> None:
         "The rule: Tokens fed several at a time onto a filled cache give the logits of feeding them one by one.",
         "expected  1.5 within 1e-04 at index 3",
         "got       2.5",
-        f"Reproduce with:\n\n    conformance replay findings/{finding.id}",
-        "    python repro.py",
+        f"Reproduce with, from the folder of the report:\n\n    conformance replay findings/{finding.id}",
+        "    python repro.py\n\nThe script names the first value that is off; the one above may be another",
         "| Cache | full, recurrent |",
         "| Needs | padding |",
         "| Found with | transformers 5.24.0, torch 2.13.0, accelerate 1.15.0 |",
@@ -41,6 +41,14 @@ def test_a_page_leaves_out_what_there_is_nothing_to_say_about() -> None:
     assert "Notes" not in page
     assert "| Confirmed | yes, in a fresh process |" in page
     assert "| Needs | repeatable |" in page
+
+
+def test_a_crash_is_said_once_and_no_other_value_is_spoken_of() -> None:
+    page = render_page(finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b"), VERSIONS)
+    assert page.startswith("# several-tokens-match-one-by-one on llama: crash\n")
+    assert "    python repro.py\n\n| | |\n" in page
+    replayed = render_page(finding_of("groups", subject="reference"), VERSIONS)
+    assert "The script names" not in replayed
 
 
 def test_a_case_in_lines_shows_only_what_is_not_plain() -> None:
