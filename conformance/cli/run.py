@@ -22,7 +22,7 @@ HELP = {
     "seed": "Seed of the run.",
     "profile": "pr (fixed seed) or nightly (random seed, and the checks that take long).",
     "fresh": "No corpus, no database, no known issues: random draws only.",
-    "max_findings": "Stop after this many findings.",
+    "max_findings": "Start no further item after this many findings.",
     "report": "Folder for what the run leaves (default: reports/<time>).",
 }
 
