@@ -166,7 +166,9 @@ def test_a_share_at_its_floor_is_enough(folder):
 
 
 def test_what_was_not_reached_is_listed_for_the_selected_families_only(folder):
-    fill(folder, 1, events=["rows: several", "rows: padded", "stop: eos middle", "sampling: on", "stop: rows differ"])
+    told = ["told: keywords", "told: encoded", "told: quantized"]
+    met = ["rows: several", "rows: padded", "stop: eos middle", "sampling: on", "stop: rows differ", *told]
+    fill(folder, 1, events=met)
     assert summary(folder)["not_reached"] == ["purity: stop: eos first", "purity: stop: eos last"]
 
 
