@@ -20,5 +20,5 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         keywords=draw(rarely(True, False, one_in=3)),
         encoded=not decoder_only and draw(rarely(True, False, one_in=3)),
         quantized=full and draw(rarely(True, False, one_in=6)),
-        raises=draw(st.integers(0, min(4, settings.max_new_tokens))),
+        raises=draw(st.integers(1, min(4, settings.max_new_tokens))) if draw(rarely(True, False, one_in=3)) else 0,
     )
