@@ -44,7 +44,7 @@ class Progress:
 
     def pytest_conformance_confirming(self, number: int, total: int) -> None:
         """The scripts of findings are executed, one after another."""
-        self.confirming = f"  confirming {number} of {total}"
+        self.confirming = f"confirming {number} of {total}"
         self._show(at_once=number == 1)
 
     def pytest_sessionfinish(self) -> None:
@@ -63,7 +63,10 @@ class Progress:
     def line(self) -> str:
         """The progress so far, in one line."""
         seconds = time.time() - self.start
+        cases, found = counted(self.cases, "case"), counted(len(self.findings), "finding")
+        if self.confirming:
+            return f"{seconds:.0f} s  {cases}  {found}  {self.confirming}"
         counts = ", ".join(f"{self.verdicts[s]} {s}" for s in STATUSES if self.verdicts[s])
-        speed = f"{counted(self.cases, 'case')} ({self.cases / seconds:.1f}/s)"
-        found = counted(len(self.findings), "finding")
-        return f"{seconds:.0f} s  {speed}  {counts or 'starting'}  {found}{self.confirming}"
+        if not counts:
+            return f"{seconds:.0f} s  no item has ended yet"
+        return f"{seconds:.0f} s  {cases} ({self.cases / seconds:.1f}/s)  {counts}  {found}"

@@ -86,15 +86,17 @@ def test_items_that_broke_or_died_were_planned_too() -> None:
 
 def test_progress_speaks_at_once_and_while_it_confirms(monkeypatch: Any) -> None:
     file = io.StringIO()
+    monkeypatch.setattr(progress.time, "time", lambda: 100.0)
     shown = Progress(Console(file=file, width=80), processes=2)
     shown.pytest_sessionstart()
     assert file.getvalue() == "loading torch, transformers and the checks in 2 processes: up to a minute\n"
+    assert shown.line() == "0 s  no item has ended yet"
     shown.pytest_conformance_confirming(1, 17)
     shown.pytest_conformance_confirming(2, 17)  # too soon for another line
     assert file.getvalue().count("\n") == 2
     monkeypatch.setattr(progress, "PLAIN_LINE_SECONDS", -1.0)
     shown.pytest_conformance_confirming(3, 17)
-    assert file.getvalue().splitlines()[-1].endswith("0 findings  confirming 3 of 17")
+    assert file.getvalue().splitlines()[-1] == "0 s  0 cases  0 findings  confirming 3 of 17"
 
 
 def test_columns_stand_under_each_other_without_trailing_blanks() -> None:
