@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="pr: fixed seed; nightly: random, and what takes long",
     )
     group.addoption("--conformance-fresh", action="store_true", help="no corpus, no database, no known issues")
-    group.addoption("--conformance-max-findings", type=int, metavar="N", help="stop after N findings")
+    group.addoption("--conformance-max-findings", type=int, metavar="N", help="start no further item after N findings")
     group.addoption("--conformance-report", metavar="DIR", help="where to leave what the run found")
     group.addoption("--conformance-options", help="all options of a run as JSON; for the command line and workers")
 
