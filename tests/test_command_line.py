@@ -30,8 +30,9 @@ def test_the_version_is_told():
 
 
 def test_a_list_through_a_pipe_has_one_whole_line_an_entry():
-    rows = [listing.row(entry) for entry in listing.checks()]
-    lines = printed([("name", "family", "stands_on", "rule"), *rows], width=80)
+    entries = listing.checks()
+    rows = [listing.row(entry) for entry in entries]
+    lines = printed([tuple(entries[0]), *rows], width=80)
     assert [line.split()[0] for line in lines[1:]] == list(registry.checks())
     assert all(line.endswith(row[-1]) for line, row in zip(lines[1:], rows, strict=True))
 
