@@ -26,16 +26,22 @@ class Call:
     extras: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def arguments(self) -> dict[str, Any]:
-        """The keywords of `model.generate`."""
+    def arguments(self, *, own_loop: bool = False) -> dict[str, Any]:
+        """The keywords of `model.generate`.
+
+        own_loop: it decodes by a loop of its own, so that it can be told criteria that have `keywords` by those; it
+        hands no tokenizer on to a `custom_generate`.
+        """
+        told = [criterion.keywords for criterion in self.criteria if own_loop and hasattr(criterion, "keywords")]
+        criteria = [criterion for criterion in self.criteria if not (own_loop and hasattr(criterion, "keywords"))]
         arguments = {**self.inputs, "generation_config": self.generation_config, **self.extras}
         if self.streamer is not None:
             arguments["streamer"] = self.streamer
         if self.processors:
             arguments["logits_processor"] = list(self.processors)
-        if self.criteria:
-            arguments["stopping_criteria"] = list(self.criteria)
-        return arguments
+        if criteria:
+            arguments["stopping_criteria"] = criteria
+        return {**arguments, **{name: value for keywords in told for name, value in keywords.items()}}
 
     def replace(self, **parts: Any) -> Call:
         """A copy with other parts."""

@@ -21,6 +21,28 @@ STOPS = (
     "stop: criterion",
     "stop: rows differ",
 )
+TOLD = (
+    "limit: max_length",
+    "limit: both",
+    "limit: neither",
+    "least: min_length",
+    "least: min_new_tokens",
+    "least: holds back an end token",
+    "eos: several",
+    "eos: forced",
+    "eos: suppressed",
+    "eos: suppressed at first",
+    "eos: a bad word",
+    "pad: not given",
+    "pad: an end token",
+    "pad: beyond the vocabulary",
+    "criterion: of rows",
+    "criterion: strings",
+    "criterion: strings by keyword",
+    "criterion: time",
+    "sequences: several for a row",
+)
+AGAINST = {"suppress": "eos: suppressed", "begin suppress": "eos: suppressed at first", "bad words": "eos: a bad word"}
 WINDOWS = ("window: none", "window: above the prompt", "window: at the prompt", "window: below the prompt")
 
 KIND = "kind: "  # of layers in the cache: with the architecture, the unit of coverage
@@ -31,12 +53,37 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found = {"rows: one" if len(case.prompt.rows) == 1 else "rows: several"}
     found |= {"rows: padded"} if case.prompt.padded else set()
     found |= {"sampling: on"} if case.settings.do_sample else set()
+    found |= told(case.settings, scenario.vocabulary)
     found |= traits_of(case.model.tied, scenario.tied_groups) if case.model.tied else set()
     found |= {"images: in the prompt"} if case.prompt.images else set()
     found |= {f"{KIND}{kind}" for kind in kinds(scenario.config)}
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
     found |= set() if case.plan is None else case.plan.events(case, scenario.config)
     return found | {_window(scenario.rows, scenario.config)}
+
+
+def told(settings: Settings, vocabulary: int) -> set[str]:
+    """What `generate` is told about stopping: some of TOLD. End tokens told by place have been looked up."""
+    least, eos, pad = settings.min_new_tokens, settings.eos, settings.pad
+    name = "least: min_length" if settings.min_as_length else "least: min_new_tokens"
+    against = AGAINST.get(settings.against_eos, "")
+    holds = {
+        f"limit: {settings.limit}": settings.limit != "max_new_tokens",
+        name: least > 0,
+        "least: holds back an end token": any(step < least for _, step in settings.eos_at),
+        "eos: several": len(eos) > 1,
+        "eos: forced": bool(eos) and settings.forced_eos and not against,
+        against: bool(eos) and bool(against),
+        "pad: not given": pad is None,
+        "pad: an end token": pad in eos,
+        "pad: beyond the vocabulary": pad is not None and pad >= vocabulary,
+        "criterion: of rows": bool(settings.row_stops),
+        "criterion: strings": bool(settings.stop) and not settings.stop_by_keyword,
+        "criterion: strings by keyword": bool(settings.stop) and settings.stop_by_keyword,
+        "criterion: time": settings.max_time,
+        "sequences: several for a row": settings.copies > 1,
+    }
+    return {event for event, is_so in holds.items() if is_so}
 
 
 def _window(rows: Sequence[Sequence[int]], config: Any) -> str:

@@ -71,12 +71,16 @@ def own_criteria(settings: Settings, rows: Sequence[int], width: int, vocabulary
     """The criteria that the caller adds, for these rows of the prompt."""
     criteria: list[Any] = []
     if settings.row_stops:
-        told = [min((step for of, step in settings.row_stops if of == row), default=None) for row in rows]
-        criteria.append(RowStops(told, width))
+        steps = [min((step for of, step in settings.row_stops if of == row), default=None) for row in rows]
+        criteria.append(RowStops(steps, width))
     if settings.stop:
         from transformers.generation.stopping_criteria import StopStringCriteria
 
-        criteria.append(StopStringCriteria(tokenizer=tokenizer(vocabulary), stop_strings=list(settings.stop)))
+        told = {"tokenizer": tokenizer(vocabulary), "stop_strings": list(settings.stop)}
+        strings = StopStringCriteria(**told)
+        if settings.stop_by_keyword:
+            strings.keywords = told  # type: ignore[attr-defined]
+        criteria.append(strings)
     return tuple(criteria)
 
 

@@ -11,7 +11,7 @@ from conformance.strategies.ranges import rarely
 
 # What is to happen; the first is what a draw shrinks to. `blind` end tokens may or may not be met.
 Ways: TypeAlias = Literal["nothing", "middle", "first", "last", "never", "blind", "every row"]
-WEIGHTS: dict[Ways, int] = {"nothing": 3, "middle": 12, "last": 4, "first": 2, "every row": 2, "never": 2, "blind": 1}
+WEIGHTS: dict[Ways, int] = {"nothing": 3, "middle": 16, "last": 6, "first": 1, "every row": 2, "never": 3, "blind": 1}
 MOST = 16  # end tokens
 LIMITS = st.sampled_from(("max_new_tokens",) * 35 + ("max_length", "both") * 4 + ("neither",))
 CRITERIA = st.sampled_from(("none",) * 5 + ("rows", "strings"))
@@ -58,7 +58,7 @@ def criteria(draw: st.DrawFn, *, rows: int, steps: int) -> dict[str, Any]:
     if kind == "none":
         return {}
     places = tuple(draw(st.lists(place, min_size=1, max_size=2, unique=True)))
-    return {"row_stops" if kind == "rows" else "stop_at": places}
+    return {"row_stops": places} if kind == "rows" else {"stop_at": places, "stop_by_keyword": draw(st.booleans())}
 
 
 @st.composite

@@ -6,6 +6,7 @@ import pytest
 import torch
 from toolbox import small_case
 
+from conformance import events
 from conformance.build import Scenario
 from conformance.case import Settings
 from conformance.checks.cached import CACHED
@@ -13,6 +14,8 @@ from conformance.endings import Ending, ending_of, text_of
 from conformance.errors import CaseRefused
 from conformance.resolving import resolved
 from conformance.stopping_settings import RowStops, own_criteria
+from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
 
 
 def test_tokens_read_as_letters_of_their_own():
@@ -51,6 +54,31 @@ def test_stop_strings_end_where_the_installed_criterion_says():
         first = done.index(True) if True in done else None
         expected = ending_of(settings, 0, tokens[:1], tokens[1:])
         assert (expected and expected.step) == first
+
+
+@pytest.mark.parametrize("architecture", ["llama", "t5"])
+def test_strings_told_by_keyword_end_rows_as_the_criterion_does(architecture):
+    case = small_case(architecture, rows=((3, 4), (5, 6)), max_new_tokens=6, eos=(39,), stop_at=((0, 2), (1, 1)))
+    case = resolved(Scenario(case)).case
+    seen = []
+    for told in (False, True):
+        scenario = Scenario(case.replace(settings=case.settings.replace(stop_by_keyword=told)))
+        arguments = scenario.call().arguments(own_loop=True)
+        assert ("tokenizer" in arguments, "stopping_criteria" in arguments) == (told, not told)
+        for subject in (Installed(), Reference()):
+            with torch.no_grad():
+                seen.append(subject.generate(scenario.model(), scenario.call()).sequences.tolist())
+    assert seen == [seen[0]] * 4
+    ends = [scenario.ending(row, seen[0][row][scenario.width() :]) for row in (0, 1)]
+    assert "criterion" in {end.by for end in ends}
+
+
+def test_a_call_is_told_once_what_ends_a_row():
+    scenario = Scenario(small_case(stop=("abg",), stop_by_keyword=True, row_stops=((0, 1),)))
+    arguments = scenario.call().arguments(own_loop=True)
+    assert [type(criterion) for criterion in arguments["stopping_criteria"]] == [RowStops]
+    assert arguments["stop_strings"] == ["abg"]
+    assert len(scenario.call().arguments()["stopping_criteria"]) == 2
 
 
 def test_rows_stop_at_steps_of_their_own_however_often_they_are_repeated():
@@ -111,5 +139,27 @@ def test_a_pad_token_beyond_the_vocabulary_is_for_one_row_only():
             Scenario(small_case(pad=500, eos=(7,), **parts))
 
 
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({}, set()),
+        ({"limit": "both"}, {"limit: both"}),
+        ({"min_new_tokens": 2, "min_as_length": True}, {"least: min_length"}),
+        ({"min_new_tokens": 2, "eos_at": ((0, 1),)}, {"least: min_new_tokens", "least: holds back an end token"}),
+        ({"eos": (7,), "forced_eos": True, "pad": 7}, {"eos: forced", "pad: an end token"}),
+        ({"eos": (7,), "forced_eos": True, "against_eos": "bad words"}, {"eos: a bad word"}),
+        ({"forced_eos": True, "against_eos": "suppress", "pad": None}, {"pad: not given"}),
+        ({"eos": (7, 8), "pad": 500}, {"eos: several", "pad: beyond the vocabulary"}),
+        ({"stop": ("a",), "row_stops": ((0, 1),)}, {"criterion: strings", "criterion: of rows"}),
+        ({"stop": ("a",), "stop_by_keyword": True}, {"criterion: strings by keyword"}),
+        ({"returned": 2, "max_time": True}, {"criterion: time"}),
+        ({"returned": 2, "do_sample": True}, {"sequences: several for a row"}),
+    ],
+)
+def test_what_is_told_is_counted(parts, told):
+    assert events.told(Settings(max_new_tokens=4, **parts), 64) == told
+
+
 def test_ways_of_ending_have_floors():
     assert {"stop: eos first", "stop: eos last", "stop: criterion", "stop: rows differ"} <= set(CACHED.floors)
+    assert set(events.TOLD) <= set(CACHED.reachable)

@@ -17,7 +17,8 @@ class Settings(Record):
     eos_unused: how many end tokens that no row says are added to them. pad: None is not given at all.
     limit: how `generate` is told `max_new_tokens`; `neither` holds where that is what it takes anyway.
     min_new_tokens: told as `min_length` if `min_as_length`. stop: strings in the texts of tokens (`endings.text_of`);
-    stop_at tells them by place as eos_at does. row_stops: a criterion of the caller's ends this row at this step.
+    stop_at tells them by place as eos_at does; stop_by_keyword: `generate` is told them by its keywords, where it decodes
+    by a loop of its own, and makes the criterion itself. row_stops: a criterion of the caller's ends this row at this step.
     max_time: a time limit that is never reached. against_eos: what forbids the end tokens. returned: sequences for
     each row where it is sampled.
     """
@@ -34,6 +35,7 @@ class Settings(Record):
     pad: TokenId | None = 0
     stop: Annotated[tuple[StopString, ...], Field(max_length=4, strict=False)] = ()
     stop_at: Annotated[tuple[RowAndStep, ...], Field(max_length=4, strict=False)] = ()
+    stop_by_keyword: bool = False
     row_stops: Annotated[tuple[RowAndStep, ...], Field(max_length=8, strict=False)] = ()
     max_time: bool = False
     returned: Annotated[int, Field(ge=1, le=3)] = 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from conformance import upstream
+from conformance import events, upstream
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
 from conformance.outcome import Crash
 from conformance.registry import applies, check, family
@@ -35,6 +35,7 @@ CACHED = family(
         "attention: sdpa",
         "group: crosses the window",
         "sampling: on",
+        *events.TOLD,
     ),
 )
 

@@ -17,7 +17,7 @@ class Installed:
     def generate(self, model: Any, call: Call) -> Any:
         """The call that a user would make."""
         with upstream.mechanism(call.mechanism):
-            return model.generate(**call.arguments())
+            return model.generate(**call.arguments(own_loop=True))
 
     def special_tokens(self, model: Any, generation_config: Any, **asked: Any) -> dict[str, Any]:
         """Prepared tokens by name (bos, eos, pad, decoder_start), as `generate` has them: in its copy of the config."""

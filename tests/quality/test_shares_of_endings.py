@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, seed
 
+from conformance.events import TOLD
 from conformance.outcome import Outcome
 from conformance.profiles import exploring
 from conformance.runs import Runs
@@ -20,6 +21,8 @@ LEAST = {
     "stop: eos last": 0.05,
     "stop: length": 0.1,
     "stop: criterion": 0.05,
+    "stop: eos given, never met": 0.1,
+    **dict.fromkeys(TOLD, 0.003),  # each is told at all; the rarest is a limit that nobody names
 }
 
 
