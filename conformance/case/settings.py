@@ -17,8 +17,8 @@ class Settings(Record):
     eos_unused: how many end tokens that no row says are added to them. pad: None is not given at all.
     limit: how `generate` is told `max_new_tokens`; `neither` holds where that is what it takes anyway.
     min_new_tokens: told as `min_length` if `min_as_length`. stop: strings in the texts of tokens (`endings.text_of`);
-    stop_at tells them by place as eos_at does; stop_by_keyword: `generate` is told them by its keywords, where it decodes
-    by a loop of its own, and makes the criterion itself. row_stops: a criterion of the caller's ends this row at this step.
+    stop_at tells them by place as eos_at does; stop_by_keyword: they are keywords of `generate`, where it decodes by a
+    loop of its own, and no criterion of the caller's. row_stops: a criterion of the caller's ends this row at this step.
     max_time: a time limit that is never reached. against_eos: what forbids the end tokens. returned: sequences for
     each row where it is sampled.
     """

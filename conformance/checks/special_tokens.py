@@ -1,6 +1,6 @@
 """Special tokens in any form, on any device: prepared rightly, or refused clearly, and never at the config's cost.
 
-How they serve in decoding is checked in `special_tokens_decoding`.
+How they serve in decoding is checked in `special_tokens_decoding`, what they start in `special_tokens_starting`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.snapshots import changes, snapshot
-from conformance.special_tokens.calls import call_with, in_threads, model_without_pad, spoken_ids
+from conformance.special_tokens.calls import in_threads, model_without_pad, spoken_call
 from conformance.special_tokens.comparing import as_expected
 from conformance.special_tokens.expected import Expected, expected_ids
 from conformance.special_tokens.preparing import prepared
@@ -38,6 +38,10 @@ SPECIAL = family(
         "ids: fraction",
         "device: the model's",
         "threads: several",
+        "told: by keyword",
+        "start: bos",
+        "start: a token for each row",
+        "start: no token",
     ),
 )
 
@@ -98,7 +102,7 @@ def meta_ids_are_refused_clearly(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(SPECIAL, bitwise=True)
+@check(SPECIAL, script="special_configs", bitwise=True)
 def special_tokens_change_no_config(runs: Runs) -> Comparison:
     """The generation config that the caller passes is as before, JSON included, also where threads share it.
 
@@ -107,7 +111,7 @@ def special_tokens_change_no_config(runs: Runs) -> Comparison:
     for device in ("cpu", "meta") if _prepares(runs) else ():
         for path, how in prepared(runs, device).changed.items():
             return Comparison.of(Difference("changed", "generation_config", "as before", f"{path}: {how}", path))
-    call = call_with(runs, spoken_ids(runs))
+    call = spoken_call(runs)
     before = snapshot(vars(call.generation_config)) | {"json": _json(call.generation_config)}
     alone = runs.run(call, model=model_without_pad(runs))
     if runs.case.plan.threads > 1 and not alone.crash and alone.sequences is not None:

@@ -10,7 +10,14 @@ from conformance.outcome import Crash, Outcome
 from conformance.plans.special_tokens import plainly
 from conformance.registry import applies, check
 from conformance.runs import Runs
-from conformance.special_tokens.calls import call_with, misplaced_model, model_without_pad, spoken_ids
+from conformance.special_tokens.calls import (
+    call_with,
+    misplaced_model,
+    model_without_pad,
+    spoken_call,
+    spoken_ids,
+)
+from conformance.special_tokens.comparing import same_sequences
 from conformance.special_tokens.probes import MetaDefaults, ModuleCalls
 from conformance.verdicts import Comparison, Difference
 
@@ -28,27 +35,20 @@ def special_tokens_serve_every_mode(runs: Runs) -> Comparison:
     got = _with_spoken_ids(runs)
     if got.crash:
         return crash_difference(got.crash, "the same ids as plain numbers work")
-    result = _same_sequences(got, plain)
+    result = same_sequences(got, plain)
     return result if result.differences else _padding_of_beams(runs, got)
 
 
 def _with_spoken_ids(runs: Runs) -> Outcome:
     def make() -> Outcome:
         ids = spoken_ids(runs)
-        outcome = runs.run(call_with(runs, ids), model=model_without_pad(runs))
+        outcome = runs.run(spoken_call(runs), model=model_without_pad(runs))
         rows = range(0 if outcome.sequences is None else outcome.sequences.shape[0])
         met = any(set(outcome.tokens(row)) & set(ids["eos"].numbers) for row in rows)
         runs.events |= {"ids: end token met"} if met else set()
         return outcome
 
     return runs.once("spoken ids", make)
-
-
-def _same_sequences(got: Outcome, expected: Outcome) -> Comparison:
-    assert got.sequences is not None
-    assert expected.sequences is not None
-    mine, theirs = got.sequences.tolist(), expected.sequences.tolist()
-    return Comparison() if mine == theirs else Comparison.of(Difference("tokens", "sequences", str(theirs), str(mine)))
 
 
 def _padding_of_beams(runs: Runs, outcome: Outcome) -> Comparison:
@@ -64,7 +64,7 @@ def _padding_of_beams(runs: Runs, outcome: Outcome) -> Comparison:
     return Comparison()
 
 
-@check(SPECIAL, stands_on=["special-tokens-serve-every-mode"], bitwise=True)
+@check(SPECIAL, stands_on=["special-tokens-serve-every-mode"], script="special_defaults", bitwise=True)
 @applies("the case verifies no draft", lambda runs: runs.case.plan.mode in ("lookup", "assisted"))
 def assisted_survives_special_tokens_on_meta_defaults(runs: Runs) -> Comparison:
     """Where plain decoding works with `meta` as the default device, so do assisted decoding and prompt lookup.
@@ -75,19 +75,18 @@ def assisted_survives_special_tokens_on_meta_defaults(runs: Runs) -> Comparison:
     if base.crash:
         return Comparison(not_applicable="it does not run with the CPU as the default device either")
     plain_runs: list[Callable[[], Outcome]] = [
-        lambda: runs.run(call_with(runs, spoken_ids(runs), "greedy"), model=model_without_pad(runs)),
+        lambda: runs.run(spoken_call(runs, "greedy"), model=model_without_pad(runs)),
         lambda: _run_on_meta_defaults(runs, "greedy"),
     ]
     plain, on_meta = (run() for run in plain_runs)
-    if plain.crash or on_meta.crash or _same_sequences(on_meta, plain).differences:
+    if plain.crash or on_meta.crash or same_sequences(on_meta, plain).differences:
         return Comparison(not_applicable="plain decoding of this type does not survive it either")
     got = _run_on_meta_defaults(runs, runs.case.plan.mode)
-    return crash_difference(got.crash, "plain decoding works so") if got.crash else _same_sequences(got, base)
+    return crash_difference(got.crash, "plain decoding works so") if got.crash else same_sequences(got, base)
 
 
 def _run_on_meta_defaults(runs: Runs, mode: str) -> Outcome:
-    call = call_with(runs, spoken_ids(runs), mode)
-    return runs.run(call, model=model_without_pad(runs), probes=[MetaDefaults()])
+    return runs.run(spoken_call(runs, mode), model=model_without_pad(runs), probes=[MetaDefaults()])
 
 
 @check(SPECIAL, script="special_misplaced", bitwise=True)

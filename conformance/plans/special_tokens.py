@@ -16,6 +16,12 @@ ROOM = {name: (-(2**bits), 2**bits - 1) for name, bits in {"int64": 63, "int32":
 ROOM["uint8"] = (0, 255)
 
 
+def _held_by(dtype: str, values: Sequence[bool | int | float]) -> bool:
+    """Whether a tensor of this dtype has room for these values; one of floats has it for all."""
+    least, most = ROOM.get(dtype, (0, 0))
+    return dtype == "float32" or all(number == int(number) and least <= number <= most for number in values)
+
+
 class Id(Record):
     """One special token as a caller gives it.
 
@@ -30,10 +36,8 @@ class Id(Record):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         """A tensor holds nothing but what its dtype has room for."""
-        if self.form in ("scalar", "tensor") and self.dtype != "float32":
-            least, most = ROOM[self.dtype]
-            if not all(number == int(number) and least <= number <= most for number in self.values):
-                raise ValueError(f"values {list(self.values)} are not all {self.dtype}")
+        if self.form in ("scalar", "tensor") and not _held_by(self.dtype, self.values):
+            raise ValueError(f"values {list(self.values)} are not all {self.dtype}")
         return self
 
     @property
@@ -80,8 +84,24 @@ class Id(Record):
         """The same form with other numbers; for none of them, no id."""
         if not values or not self.given:
             return Id()
-        dtype = "int64" if self.dtype == "float32" else self.dtype  # decoding with float tokens is nobody's promise
-        return self.replace(values=tuple(values)[:5], device="cpu", dtype=dtype)
+        chosen = tuple(values)[:5]
+        # Decoding with float tokens is nobody's promise.
+        kept = self.dtype != "float32" and _held_by(self.dtype, chosen)
+        return self.replace(values=chosen, device="cpu", dtype=self.dtype if kept else "int64")
+
+    def single(self, vocabulary: int) -> Id:
+        """Its first number brought into the vocabulary, as a number or a tensor without dimension."""
+        numbers = [abs(int(number)) % vocabulary for number in self.numbers[:1]]
+        form: Any = "scalar" if self.form in ("scalar", "tensor") else "number"
+        return self.replace(form=form).of(numbers) if numbers else Id()
+
+    def of_rows(self, rows: int, vocabulary: int) -> Id:
+        """The same form with one token for each row, where it has room for several numbers."""
+        if self.form not in ("list", "tuple", "tensor") or not self.given:
+            return self.single(vocabulary)
+        numbers = [abs(int(number)) % vocabulary for number in self.numbers]
+        wide = self.dtype if self.dtype in ("int64", "int32") else "int64"  # an embedding takes no others
+        return self.replace(dtype=wide).of([numbers[row % len(numbers)] for row in range(rows)])
 
 
 NEVER = MAX_CONFIG_NUMBER - 1  # an end token that no tiny model says
@@ -105,22 +125,25 @@ EVENTS = (
     "pad: taken from eos",
     "device: the model's",
     "threads: several",
+    "told: by keyword",
 )
 
 
 class SpecialTokensPlan(Plan, family="special_tokens"):
     """Four ids, and how they are asked for.
 
-    explicit_device: whether the device is named, or left to be that of the model; has_mask: whether the preparation is
-    told that there is an attention mask (None: it is not told); batch_size: of how many rows it is told; mode: what
-    decodes with the ids; draft: tokens drafted at a time; threads: how many use one config together; misplaced: which
-    parameters are on `meta`, by number, none for all of them.
+    keywords: `generate` is told the ids by keyword, not by its config; explicit_device: whether the device is named, or
+    left to be that of the model; has_mask: whether the preparation is told that there is an attention mask (None: it
+    is not told); batch_size: of how many rows it is told; mode: what decodes with the ids; draft: tokens drafted at a
+    time; threads: how many use one config together; misplaced: which parameters are on `meta`, by number, none for all
+    of them.
     """
 
     bos: Id = Id()
     eos: Id = Id()
     pad: Id = Id()
     decoder_start: Id = Id()
+    keywords: bool = False
     explicit_device: bool = True
     has_mask: bool | None = True
     batch_size: Annotated[int, Field(ge=1, le=8)] | None = 1
@@ -139,12 +162,22 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
 
         pad is a number or a tensor without dimension, in the vocabulary: nothing else can fill up a row.
         """
-        number = [int(number) % vocabulary for number in self.pad.numbers[:1]]
-        form: Any = "scalar" if self.pad.form in ("scalar", "tensor") else "number"
-        pad = self.pad.replace(form=form).of(number)
+        pad = self.pad.single(vocabulary)
         if not self.eos.given:
             return {"eos": self.eos.replace(device="cpu"), "pad": pad}
         return {"eos": self.eos.of(eos or [abs(int(number)) for number in self.eos.numbers]), "pad": pad}
+
+    def starting(self, rows: int, vocabulary: int, encoder_decoder: bool) -> tuple[dict[str, Id], tuple[int, ...]]:
+        """The ids that start a decoding, in these forms, and the token that each row starts with; none without ids.
+
+        A prompt that is left out is one bos token. Decoders may start with a token for each row.
+        """
+        bos = self.bos.single(vocabulary)
+        if not encoder_decoder:
+            return {"bos": bos}, tuple(int(number) for number in bos.numbers)
+        start = self.decoder_start.of_rows(rows, vocabulary)
+        tokens = [int(number) for number in (start.numbers or bos.numbers)]
+        return {"bos": bos, "decoder_start": start}, tuple(tokens * rows if len(tokens) == 1 else tokens)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """Forms, odd values, devices and the way of decoding."""
@@ -169,5 +202,6 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
             "pad: taken from eos": self.eos.given and not self.pad.given,
             "device: the model's": not self.explicit_device,
             "threads: several": self.threads > 1,
+            "told: by keyword": self.keywords,
         }
         return {name for name, holds in odd.items() if holds}

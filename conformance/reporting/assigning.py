@@ -27,7 +27,7 @@ def assignments(finding: Finding, body: str, used: set[str]) -> list[str]:
     owners = ("*", scenario.architecture.model_type)
     kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
     row = 0 if rows == "first" else row_of(finding)
-    width = scenario.width(None if rows == "all" else [row])
+    width = 1 if rows == "none" else scenario.width(None if rows == "all" else [row])
     fields = _of_use(set_fields(scenario.generation_config(width, **_room(says, planned))), body)
     sources = {
         "INPUTS": assigned("INPUTS", tensors(scenario.inputs(None if rows == "all" else [row]))),

@@ -19,17 +19,23 @@ def spoken_ids(runs: Runs) -> dict[str, Id]:
     return spoken
 
 
-def call_with(runs: Runs, ids: dict[str, Id], mode: str | None = None) -> Call:
+def call_with(runs: Runs, ids: dict[str, Id], mode: str | None = None, by_keyword: bool = False) -> Call:
     """The case's call with these ids, greedy in the plan's mode: of its first row where drafts are verified."""
     plan, mode = runs.case.plan, mode or runs.case.plan.mode
     beams = {"num_beams": 2} if mode == "beams" else {}
     rows = [0] if mode in ("lookup", "assisted") else None
     call = runs.call(rows, do_sample=False, num_return_sequences=1, **beams)
-    with_ids(call.generation_config, ids)
     extras: dict[str, Any] = {"prompt_lookup_num_tokens": plan.draft} if mode == "lookup" else {}
     if mode == "assisted":
         extras["assistant_model"] = _assistant(runs)
-    return call.replace(mechanism="special_tokens", criteria=(), extras=extras)
+    return told_ids(call.replace(mechanism="special_tokens", criteria=(), extras=extras), ids, by_keyword)
+
+
+def told_ids(call: Call, ids: dict[str, Id], by_keyword: bool) -> Call:
+    """The call with these ids in its generation config, or told by keyword."""
+    with_ids(call.generation_config, {name: Id() for name in ids} if by_keyword else ids)
+    values = {f"{name}_token_id": one.value() for name, one in ids.items()} if by_keyword else {}
+    return call.replace(extras={**call.extras, **{name: value for name, value in values.items() if value is not None}})
 
 
 def _assistant(runs: Runs) -> Any:
@@ -38,6 +44,11 @@ def _assistant(runs: Runs) -> Any:
     config.num_assistant_tokens, config.num_assistant_tokens_schedule = runs.case.plan.draft, "constant"
     config.assistant_confidence_threshold = 0.0
     return model
+
+
+def spoken_call(runs: Runs, mode: str | None = None) -> Call:
+    """The call with the ids in the plan's forms, told as the plan says."""
+    return call_with(runs, spoken_ids(runs), mode, by_keyword=runs.case.plan.keywords)
 
 
 def model_without_pad(runs: Runs) -> Any:
@@ -63,8 +74,7 @@ def misplaced_model(runs: Runs) -> tuple[Any, list[str]]:
 
 def in_threads(runs: Runs, call: Call, count: int) -> list[Any]:
     """Sequences of as many threads, each with models of its own, of one call with one generation config; or errors."""
-    calls = [call_with(runs, {}) for _ in range(count)]
-    own = [c.replace(generation_config=call.generation_config) for c in calls]
+    own = [spoken_call(runs).replace(generation_config=call.generation_config) for _ in range(count)]
     models = [model_without_pad(runs) for _ in own]
     results: list[Any] = [None] * count
 

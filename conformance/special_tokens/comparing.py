@@ -1,4 +1,4 @@
-"""Prepared tokens compared with what they must be."""
+"""Prepared tokens compared with what they must be, and decoded ones with each other."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from conformance.compare import crash_difference
+from conformance.outcome import Outcome
 from conformance.plans.special_tokens import SpecialTokensPlan
 from conformance.special_tokens.expected import Expected
 from conformance.special_tokens.preparing import Prepared
@@ -29,6 +30,14 @@ def as_expected(got: Prepared, expected: Expected, plan: SpecialTokensPlan, devi
     if not result.differences and device == "cpu" and got.warnings != expected.warnings and not empty:
         result += Comparison.of(Difference("changed", "warnings", str(expected.warnings), str(got.warnings)))
     return result
+
+
+def same_sequences(got: Outcome, expected: Outcome) -> Comparison:
+    """The tokens of two runs, neither of which raised."""
+    assert got.sequences is not None
+    assert expected.sequences is not None
+    mine, theirs = got.sequences.tolist(), expected.sequences.tolist()
+    return Comparison() if mine == theirs else Comparison.of(Difference("tokens", "sequences", str(theirs), str(mine)))
 
 
 def _same_token(name: str, got: Any, expected: Any, device: str, plan: Any) -> Comparison:

@@ -64,6 +64,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         pad=pad,
         bos=draw(one),
         decoder_start=draw(one),
+        keywords=draw(rarely(True, False, one_in=4)),
         explicit_device=draw(st.sampled_from((True, True, False))),
         has_mask=draw(st.sampled_from((True, False, None))),
         batch_size=draw(st.sampled_from((1, 2, None, 3))),

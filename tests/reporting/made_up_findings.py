@@ -43,6 +43,9 @@ BODIES = {
     "special_ids_refused": ("meta-ids-are-refused-clearly", ""),
     "special_misplaced": ("misplaced-fails-early-and-clearly", ""),
     "special_modes": ("special-tokens-serve-every-mode", ""),
+    "special_starts": ("special-tokens-start-a-decoding", ""),
+    "special_configs": ("special-tokens-change-no-config", ""),
+    "special_defaults": ("assisted-survives-special-tokens-on-meta-defaults", ""),
 }
 
 

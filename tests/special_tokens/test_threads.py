@@ -6,12 +6,14 @@ import pytest
 import torch
 from toolbox import small_case
 
+from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.snapshots import changes, snapshot
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 THREADS = 4
+SMALL = {**tiny_config("llama"), "num_hidden_layers": 1}
 
 
 def together(scenario, subject, assisted, rounds):
@@ -36,7 +38,7 @@ def together(scenario, subject, assisted, rounds):
 
 
 def alike(subject, assisted, rounds):
-    scenario = Scenario(small_case(max_new_tokens=5, eos=(7, 9), pad=None))
+    scenario = Scenario(small_case(config=SMALL, max_new_tokens=4, eos=(7, 9), pad=None))
     with torch.no_grad():
         alone = subject.generate(scenario.model(), scenario.call()).sequences.tolist()
     got, changed = together(scenario, subject, assisted, rounds)
@@ -53,4 +55,4 @@ def test_threads_that_share_a_config(subject, assisted):
 @pytest.mark.slow
 @pytest.mark.parametrize("assisted", [False, True])
 def test_threads_that_share_a_config_for_a_thousand_rounds(assisted):
-    alike(Reference(), assisted, rounds=250)
+    alike(Reference(), assisted, rounds=1000)

@@ -146,6 +146,33 @@ class FirstEndOnly(Reference):
         return super().generate(model, call.replace(generation_config=config))
 
 
+class StartsAllAlike(Reference):
+    """Starts the decoders of all rows with the first row's token."""
+
+    name = "starts-all-alike"
+
+    def generate(self, model, call):
+        start = call.extras.get("decoder_start_token_id", call.generation_config.decoder_start_token_id)
+        one_each = isinstance(start, list | tuple) or (isinstance(start, torch.Tensor) and start.ndim)
+        if call.mechanism != "special_tokens" or not one_each:
+            return super().generate(model, call)
+        config = copy.deepcopy(call.generation_config)
+        config.decoder_start_token_id = int(start[0])
+        extras = {name: value for name, value in call.extras.items() if name != "decoder_start_token_id"}
+        return super().generate(model, call.replace(generation_config=config, extras=extras))
+
+
+class IgnoresKeywords(Reference):
+    """Does not hear of end tokens that are told by keyword."""
+
+    name = "ignores-keywords"
+
+    def generate(self, model, call):
+        if call.mechanism != "special_tokens":
+            return super().generate(model, call)
+        return super().generate(model, call.replace(extras={**call.extras, "eos_token_id": None}))
+
+
 class KeepsTensors(Reference):
     """Leaves the tensor of an end token in the caller's config."""
 

@@ -9,6 +9,7 @@ from zoo.fault import seen as _seen
 MATCH, ON_META, REFUSED = "special-tokens-match-on-cpu", "special-tokens-work-on-meta", "meta-ids-are-refused-clearly"
 CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-mode"
 DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
+STARTS = "special-tokens-start-a-decoding"
 TOKENS = ("bos", "eos", "pad", "decoder_start")
 
 FAULTS = (
@@ -24,6 +25,8 @@ FAULTS = (
     Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
     Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
+    Fault(MODES, _seen(("tokens", "sequences")), special.IgnoresKeywords),
+    Fault(STARTS, _seen(("tokens", "sequences")), special.StartsAllAlike, architecture="t5"),
     Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
     Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.build import Scenario
 from conformance.plans.special_tokens import Id, SpecialTokensPlan, plainly
+from conformance.reporting.case_source import tensors
 from conformance.special_tokens.expected import expected_ids
 
 
@@ -19,6 +22,8 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "EXPECTED_IDS": repr(expected.refusal or expected.values),
         "SPOKEN": _sources(spoken),
         "PLAINLY": _sources(plainly(spoken)),
+        "BY_KEYWORD": repr(plan.keywords),
+        **_starts(scenario, plan),
         "HAS_MASK": repr(plan.has_mask),
         "EXPLICIT_DEVICE": repr(plan.explicit_device),
         "EXTRAS": repr(extras.get(plan.mode, {})),
@@ -27,9 +32,23 @@ def constants(scenario: Scenario) -> dict[str, str]:
     }
 
 
+def _starts(scenario: Scenario, plan: SpecialTokensPlan) -> dict[str, str]:
+    """What is left out of a call whose ids say how it starts, and what is not."""
+    ids, tokens = plan.starting(len(scenario.rows), scenario.vocabulary, scenario.encoder_decoder)
+    inputs = scenario.inputs() if scenario.encoder_decoder else {}
+    before = tensors({name: value for name, value in inputs.items() if not name.startswith("decoder_")})
+    before |= {"num_beams": "2"} if plan.mode == "beams" else {}
+    name = "decoder_input_ids" if scenario.encoder_decoder else "input_ids"
+    passed = {name: torch.tensor(tokens)[:, None]} if tokens else {}
+    return {"STARTS": _sources(ids), "BEFORE": _dict(before), "PASSED": _dict(tensors(passed))}
+
+
+def _dict(sources: dict[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {source}' for name, source in sources.items()) + "}"
+
+
 def _sources(ids: dict[str, Id]) -> str:
-    items = [f'"{name}_token_id": {_source(one)}' for name, one in ids.items()]
-    return "{" + ", ".join(items) + "}"
+    return _dict({f"{name}_token_id": _source(one) for name, one in ids.items()})
 
 
 def _source(one: Id) -> str:

@@ -27,6 +27,10 @@ SPOKEN: dict[str, Any]  # eos and pad to decode with
 PLAINLY: dict[str, Any]  # the same as plain numbers
 HAS_MASK: bool  # whether the preparation is told of an attention mask
 EXPLICIT_DEVICE: bool  # whether it is told the device, or takes the model's
+BY_KEYWORD: bool  # whether ids are told as keywords of `generate`
+STARTS: dict[str, Any]  # special tokens that a decoding starts with, as given
+PASSED: dict[str, Any]  # the same tokens passed as ids; nothing where there are none
+BEFORE: dict[str, Any]  # what else `generate` is given then
 EXTRAS: dict[str, Any]  # keywords of `generate` that choose how to decode
 DRAFT: int  # tokens that an assistant drafts; 0: there is none
 MISPLACED: list[int]  # numbers of the parameters on `meta`; none: all
