@@ -18,7 +18,7 @@ class Settings(Record):
     limit: how `generate` is told `max_new_tokens`; `neither` holds where that is what it takes anyway.
     min_new_tokens: told as `min_length` if `min_as_length`. stop: strings in the texts of tokens (`endings.text_of`);
     stop_at tells them by place as eos_at does; stop_by_keyword: they are keywords of `generate`, where it decodes by a
-    loop of its own, and no criterion of the caller's. row_stops: a criterion of the caller's ends this row at this step.
+    loop of its own, and no criterion. row_stops: a criterion of the caller's ends this row at this step.
     max_time: a time limit that is never reached. against_eos: what forbids the end tokens. returned: sequences for
     each row where it is sampled.
     """

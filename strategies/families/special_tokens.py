@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from hypothesis import strategies as st
@@ -10,9 +11,22 @@ from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.special_tokens import Id, SpecialTokensPlan
 from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings as general_settings
 
+SEVERAL = ("list", "tuple", "tensor")
+FORMS = ("none", "none", "number", "scalar", *SEVERAL)
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 MODES = get_args(Literal["greedy", "beams", "lookup", "assisted"])
+
+
+@st.composite
+def settings(draw: st.DrawFn, *, rows: int = 1, **shared: Any) -> Settings:
+    """As every family draws them, but half of the time with two to four end tokens that rows say."""
+    chosen = draw(general_settings(rows=rows, **shared))
+    place = st.tuples(st.integers(0, rows - 1), st.integers(0, chosen.max_new_tokens - 1))
+    if rows * chosen.max_new_tokens == 1 or draw(st.booleans()):
+        return chosen
+    return chosen.replace(eos=(), eos_at=tuple(draw(st.lists(place, min_size=2, max_size=4, unique=True))))
 
 
 @st.composite
@@ -26,9 +40,9 @@ def numbers(draw: st.DrawFn, vocabulary: int, whole: bool = False) -> Any:
 
 
 @st.composite
-def ids(draw: st.DrawFn, *, vocabulary: int, meta: bool = False) -> Id:
-    """An id in any form; shrinks to none. `meta` allows tensors on that device."""
-    form: Any = draw(st.sampled_from(("none", "none", "number", "list", "tuple", "scalar", "tensor")))
+def ids(draw: st.DrawFn, *, vocabulary: int, meta: bool = False, forms: Sequence[str] = FORMS) -> Id:
+    """An id in one of the forms; shrinks to the first. `meta` allows tensors on that device."""
+    form: Any = draw(st.sampled_from(forms))
     if form == "none":
         return Id()
     tensor, single = form in ("scalar", "tensor"), form in ("number", "scalar")
@@ -52,8 +66,9 @@ _devices: st.SearchStrategy[Literal["cpu", "meta"]] = st.sampled_from(("cpu", "m
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> SpecialTokensPlan:
     """Four ids and how they are used; in one case of five some tensors among them are on `meta`."""
-    one = ids(vocabulary=vocabulary_of(model), meta=draw(rarely(True, False, one_in=5)))
-    eos, pad = draw(one), draw(one)
+    shared: Any = {"vocabulary": vocabulary_of(model), "meta": draw(rarely(True, False, one_in=5))}
+    one, several = ids(**shared), len(settings.eos_at) + len(settings.eos) > 1
+    eos, pad = draw(ids(**shared, forms=FORMS + SEVERAL if several else FORMS)), draw(one)
     instead = draw(st.sampled_from(("as drawn",) * 4 + ("equal to an eos", "zero")))
     if instead == "zero":
         pad = Id(form=draw(st.sampled_from(("number", "scalar"))), values=(0,))

@@ -137,13 +137,14 @@ class FirstEndOnly(Reference):
     name = "first-end-only"
 
     def generate(self, model, call):
-        eos = call.generation_config.eos_token_id
+        eos = call.extras.get("eos_token_id", call.generation_config.eos_token_id)
         several = isinstance(eos, tuple) or (isinstance(eos, torch.Tensor) and eos.ndim == 1)
         if call.mechanism != "special_tokens" or not several:
             return super().generate(model, call)
         config = copy.deepcopy(call.generation_config)
         config.eos_token_id = [int(eos[0])] if len(eos) else None
-        return super().generate(model, call.replace(generation_config=config))
+        extras = {name: value for name, value in call.extras.items() if name != "eos_token_id"}
+        return super().generate(model, call.replace(generation_config=config, extras=extras))
 
 
 class StartsAllAlike(Reference):

@@ -25,7 +25,7 @@ FAULTS = (
     Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
     Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
-    Fault(MODES, _seen(("tokens", "sequences")), special.IgnoresKeywords),
+    Fault(MODES, _seen(("tokens", "sequences"), ("tokens", "padding")), special.IgnoresKeywords),
     Fault(STARTS, _seen(("tokens", "sequences")), special.StartsAllAlike, architecture="t5"),
     Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
     Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
