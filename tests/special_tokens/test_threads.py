@@ -18,7 +18,7 @@ SMALL = {**tiny_config("llama"), "num_hidden_layers": 1}
 
 def together(scenario, subject, assisted, rounds):
     """The sequences that each thread got, round by round, and what became of the config."""
-    call = scenario.call().replace(mechanism="special_tokens")
+    call = scenario.call(output_scores=False, output_logits=False).replace(mechanism="special_tokens")
     calls = [call.replace(extras={"assistant_model": scenario.model()} if assisted else {}) for _ in range(THREADS)]
     models, got = [scenario.model() for _ in calls], [[] for _ in calls]
     before = snapshot(vars(call.generation_config)) | {"json": call.generation_config.to_json_string()}
@@ -38,7 +38,7 @@ def together(scenario, subject, assisted, rounds):
 
 
 def alike(subject, assisted, rounds):
-    scenario = Scenario(small_case(config=SMALL, max_new_tokens=4, eos=(7, 9), pad=None))
+    scenario = Scenario(small_case(config=SMALL, max_new_tokens=3, eos=(7, 9), pad=None))
     with torch.no_grad():
         alone = subject.generate(scenario.model(), scenario.call()).sequences.tolist()
     got, changed = together(scenario, subject, assisted, rounds)
