@@ -29,11 +29,11 @@ class Call:
     def arguments(self, *, own_loop: bool = False) -> dict[str, Any]:
         """The keywords of `model.generate`.
 
-        own_loop: it decodes by a loop of its own, so that it can be told criteria that have `keywords` by those; it
+        own_loop: it decodes by a loop of its own, so that a criterion with `generate_keywords` is told by those; it
         hands no tokenizer on to a `custom_generate`.
         """
-        told = [criterion.keywords for criterion in self.criteria if own_loop and hasattr(criterion, "keywords")]
-        criteria = [criterion for criterion in self.criteria if not (own_loop and hasattr(criterion, "keywords"))]
+        keywords = [getattr(criterion, "generate_keywords", {}) if own_loop else {} for criterion in self.criteria]
+        criteria = [criterion for criterion, told in zip(self.criteria, keywords, strict=True) if not told]
         arguments = {**self.inputs, "generation_config": self.generation_config, **self.extras}
         if self.streamer is not None:
             arguments["streamer"] = self.streamer
@@ -41,7 +41,9 @@ class Call:
             arguments["logits_processor"] = list(self.processors)
         if criteria:
             arguments["stopping_criteria"] = criteria
-        return {**arguments, **{name: value for keywords in told for name, value in keywords.items()}}
+        for told in keywords:
+            arguments |= told
+        return arguments
 
     def replace(self, **parts: Any) -> Call:
         """A copy with other parts."""

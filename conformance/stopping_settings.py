@@ -67,6 +67,21 @@ class RowStops:
         return done.repeat_interleave(input_ids.shape[0] // len(self.steps))
 
 
+class StopStrings:
+    """The installed criterion for stop strings; `generate_keywords` have `generate` make it itself, where told so."""
+
+    def __init__(self, strings: Sequence[str], vocabulary: int, by_keyword: bool) -> None:
+        from transformers.generation.stopping_criteria import StopStringCriteria
+
+        told = {"tokenizer": tokenizer(vocabulary), "stop_strings": list(strings)}
+        self.generate_keywords = told if by_keyword else {}
+        self._criterion = StopStringCriteria(**told)
+
+    def __call__(self, input_ids: Any, scores: Any, **others: Any) -> Any:
+        """Which rows are done, shape (rows,)."""
+        return self._criterion(input_ids, scores, **others)
+
+
 def own_criteria(settings: Settings, rows: Sequence[int], width: int, vocabulary: int) -> tuple[Any, ...]:
     """The criteria that the caller adds, for these rows of the prompt."""
     criteria: list[Any] = []
@@ -74,13 +89,7 @@ def own_criteria(settings: Settings, rows: Sequence[int], width: int, vocabulary
         steps = [min((step for of, step in settings.row_stops if of == row), default=None) for row in rows]
         criteria.append(RowStops(steps, width))
     if settings.stop:
-        from transformers.generation.stopping_criteria import StopStringCriteria
-
-        told = {"tokenizer": tokenizer(vocabulary), "stop_strings": list(settings.stop)}
-        strings = StopStringCriteria(**told)
-        if settings.stop_by_keyword:
-            strings.keywords = told  # type: ignore[attr-defined]
-        criteria.append(strings)
+        criteria.append(StopStrings(settings.stop, vocabulary, settings.stop_by_keyword))
     return tuple(criteria)
 
 
