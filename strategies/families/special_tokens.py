@@ -20,7 +20,7 @@ MODES = get_args(Literal["greedy", "beams", "lookup", "assisted"])
 
 
 @st.composite
-def settings(draw: st.DrawFn, *, rows: int = 1, **shared: Any) -> Settings:
+def settings(draw: st.DrawFn, /, *, rows: int = 1, **shared: Any) -> Settings:
     """As every family draws them, but half of the time with two to four end tokens that rows say."""
     chosen = draw(general_settings(rows=rows, **shared))
     place = st.tuples(st.integers(0, rows - 1), st.integers(0, chosen.max_new_tokens - 1))
