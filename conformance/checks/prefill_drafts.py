@@ -6,7 +6,7 @@ from conformance.checks.prefill import DRAFTED, PREFILL, UNDRAFTED
 from conformance.compare import scale_of
 from conformance.drafting.comparing import matches_plain
 from conformance.drafting.counting import count_drafts
-from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, unprocessed
+from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, steered_alike
 from conformance.drafting.modes import modes
 from conformance.drafting.rounds import rounds
 from conformance.registry import applies, check
@@ -71,7 +71,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"])
-@applies("scores are processed or sampled from", unprocessed)
+@applies("an assistant's scores are steered otherwise, or sampled from", steered_alike)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
 )

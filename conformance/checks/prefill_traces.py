@@ -46,6 +46,7 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@applies("the images came with an earlier call", lambda runs: modes(runs).brings_images_itself)
 @applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
 @applies("the run raises", runs_at_all)
 def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
@@ -54,14 +55,13 @@ def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
     However many chunks and rounds there are: whoever sees an image twice has taken it for another one, and an assistant
     that never sees it drafts for another prompt.
     """
-    outcome = everything(runs)
-    used, ran = outcome.extra["media"], {call.who for call in outcome.extra["preparations"]}
-    for who in sorted(ran, reverse=True):
-        counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
-        name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))
-        if most != 1:
-            kind = "missing" if most == 0 else "changed"
-            return Comparison.of(Difference(kind, f"{who} media", "once", f"{most} times", name))
+    outcome, own = everything(runs), modes(runs)
+    ran = {call.who for call in outcome.extra["preparations"]}
+    for who in sorted(outcome.extra["media"].keys() & ran, reverse=True):
+        name, times = outcome.extra["media"][who].times(own.placeholders)
+        if times != 1:
+            kind = "missing" if times == 0 else "changed"
+            return Comparison.of(Difference(kind, f"{who} media", "once", f"{times} times", f"{who} {name}"))
     return Comparison()
 
 

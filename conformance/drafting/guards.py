@@ -36,8 +36,10 @@ def takes_embeddings(runs: Runs) -> bool:
     return "inputs_embeds" in upstream.forward_parameters(runs.scenario.model_class)
 
 
-def unprocessed(runs: Runs) -> bool:
-    """A guard's condition: greedy decoding without any processor."""
-    plan, settings = runs.case.plan, runs.case.settings
-    steered = plan.ngrams or plan.min_new or plan.guidance != 1.0 or settings.repetition_penalty != 1.0
-    return not steered and not settings.do_sample
+def steered_alike(runs: Runs) -> bool:
+    """A guard's condition: greedy decoding, and every processor does to an assistant's scores what it does to the own.
+
+    Guidance keeps a state of its own, and a least length is another one for each draft.
+    """
+    plan = runs.case.plan
+    return not (plan.min_new or plan.guidance != 1.0 or runs.case.settings.do_sample)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -84,31 +83,3 @@ class Belongings:
 def _configs(model: Any) -> dict[str, Any]:
     found = snapshot(vars(model.config), "assistant.config")
     return found | snapshot(vars(model.generation_config), "assistant.generation_config")
-
-
-class MediaUse:
-    """A probe: which modules of both models got the call's images or sound, and how often: `WHO MODULE` → times."""
-
-    name = "media"
-
-    @contextmanager
-    def around(self, model: Any, call: Any) -> Iterator[Callable[[], dict[str, int]]]:
-        """Look at what reaches every module while the block runs."""
-        given = {t.data_ptr() for name, t in call.inputs.items() if t.is_floating_point() and name != "inputs_embeds"}
-        used: Counter[str] = Counter()
-        models = {"main": model, "assistant": call.extras.get("assistant_model")}
-        with ExitStack() as stack:
-            for who, one in models.items():
-                if given and one is not None:
-                    for name, module in one.named_modules():
-                        hook = _counting(used, f"{who} {name or 'itself'}", given)
-                        stack.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
-            yield lambda: dict(used)
-
-
-def _counting(used: Counter[str], name: str, given: set[int]) -> Callable[..., None]:
-    def count(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor))
-        used[name] += any(tensor.data_ptr() in given for tensor in tensors)
-
-    return count

@@ -36,18 +36,17 @@ def earlier_turns(own: Calls) -> Any:
 
 def _turn(own: Calls, cache: Any, before: int, turn: int) -> Any:
     """One earlier call, after which the cache holds the first `turn` positions of the prompt."""
-    model, whole = own.scenario.model(), own.scenario.inputs(own.rows)
+    model = own.turns_model if own.scenario.media else own.scenario.model()
+    whole = own.whole_inputs(before, turn)
     begin, end, changes = span(own, before, turn)
+    inputs = {name: value if name in own.media_names(whole) else value[:, :end] for name, value in whole.items()}
     call = Call(
-        inputs={
-            "input_ids": whole["input_ids"][:, begin:end],
-            "attention_mask": whole["attention_mask"][:, :end],
-        },
+        inputs={**inputs, "input_ids": whole["input_ids"][:, begin:end]},
         generation_config=own.scenario.generation_config(**changes),
         mechanism="assisted" if "prompt_lookup_num_tokens" in changes else "prefill",
         processors=(Forced(whole["input_ids"], begin),),
         extras={} if cache is None else {upstream.cache_argument(model): cache},
-        options={"cached": before, "only_new": own.plan.only_new},
+        options={"cached": before, "only_new": begin > 0, **own.media_options(inputs, before)},
     )
     return upstream.cache_of(own.runs.subject.generate(model, call))
 
@@ -55,16 +54,19 @@ def _turn(own: Calls, cache: Any, before: int, turn: int) -> Any:
 def span(own: Calls, before: int, turn: int) -> tuple[int, int, dict[str, Any]]:
     """The ids that an earlier call is given, from and to, and its changes to the case's generation config."""
     decoded = min(own.plan.decoded, turn - before - 1) if turn - before > 1 else 0
-    end, begin = turn - decoded, before if own.plan.only_new else 0
-    if end <= own.padding:
+    end, begin = turn - decoded, own.left_out(before, turn)
+    if end <= own.padding or (own.brings_images(before, turn) and end < own.media_span[1]):
         end, decoded = turn, 0
     changes = {"max_new_tokens": decoded + 1, "eos_token_id": None, "do_sample": False}
     return begin, end, {**changes, **_maker(own, before)}
 
 
 def _maker(own: Calls, before: int) -> dict[str, Any]:
-    """How the first of the earlier turns is made; the later ones are plain, so that they differ in one thing."""
-    if before:
+    """How the first of the earlier turns is made; the later ones are plain, so that they differ in one thing.
+
+    With images it is plain as well: chunks that split one are a matter of their own.
+    """
+    if before or own.scenario.media:
         return {}
     if own.plan.made_by == "chunked":
         return {"prefill_chunk_size": 2}

@@ -29,7 +29,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "ENDS": literal(list(own.ends)),
         "CHANGES": literal(own.config(parts)),
         "TURNS": literal([(begin, end, _without(changes)) for begin, end, changes in spans]),
-        "GIVEN": str(own.turns[-1] if cached and plan.only_new else 0),
+        "GIVEN": str(own.left_out(own.turns[-1], own.width) if cached else 0),
         "MASKED": str(not own.bare),
         "DRAFTING": literal(_drafting(own)),
         "NOISE": literal((plan.assistant_seed, plan.noise)),
