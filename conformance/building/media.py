@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from conformance.architectures.media import CHANNELS, FRAMES, RESERVED, Recipe
+from conformance.architectures.media import CHANNELS, FRAMES, RESERVED, Recipe, image_seeds
 from conformance.errors import CaseRefused
 from conformance.weights import uniform
 
@@ -34,8 +34,7 @@ class Media:
 
     def seeds(self, row: int) -> list[int]:
         """The seed of each image of a row."""
-        count = self._prompt.images
-        return [self._prompt.image_seed + row * count + number for number in range(count)]
+        return image_seeds(row, self._prompt.images, self._prompt.image_seed)
 
     def _with_placeholders(self, row: int) -> tuple[int, ...]:
         """The row with its images after its first token, each between a start and an end token, as processors do."""

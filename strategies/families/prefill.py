@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
+from conformance.architectures.media import takes_media
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
-from conformance.strategies.prompts import media_span, prompts
+from conformance.strategies.prompts import media_span, prompts, whole_parts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
 
@@ -26,12 +27,16 @@ FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lo
 def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
-    decoder_only = catalogue.get(architecture).task == "causal"
-    drafter = draw(drafters(decoder_only=decoder_only, always=any(event.startswith("draft") for event in towards)))
+    drafter = draw(drafters(decoder_only=decoder_only(architecture), always=any(event.startswith("draft") for event in towards)))
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
     plan = draw(plans(model=model, prompt=prompt, settings=chosen, drafter=drafter))
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+def decoder_only(architecture: str) -> bool:
+    """Whether a type has no encoder that reads the prompt; the mapping of speech models holds both."""
+    return catalogue.get(architecture).task != "seq2seq" or takes_media(architecture)
 
 
 def drafters(*, decoder_only: bool, always: bool = False) -> st.SearchStrategy[str]:
@@ -65,7 +70,7 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
     chosen = draw(
         settings(
             vocabulary=vocabulary_of(model),
-            new_tokens=(1, 14 if drafts else 6),
+            new_tokens=draw(rarely((1, 3), (4, 16), one_in=6)) if drafts else (1, 6),
             rows=len(prompt.rows),
             attentions=eager and not drafts,
             by_tokens=True,
@@ -83,13 +88,13 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings, drafter: str) -> PrefillPlan:
     """Drafting as `drafter` says; earlier turns, chunks and embeddings in about a third of the draws each."""
     fields: dict[str, Any] = {"drafter": drafter}
-    decoder_only = catalogue.get(model.architecture).task == "causal"
     width = max(len(row) for row in prompt.rows)
     if drafter != "none":
         fields |= draw(drafting(settings.max_new_tokens))
     seldom = 6 if drafter != "none" else 3
-    if decoder_only and width > 1 and draw(rarely(True, False, one_in=seldom)):
-        fields |= draw(arriving(width))
+    parts = whole_parts(model.architecture, prompt)
+    if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
+        fields |= draw(arriving(parts))
     if draw(rarely(True, False, one_in=seldom)):
         fields |= {"embeds": True, "guidance": 1.0}  # what guides is taken from the prompt's last id
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
@@ -125,9 +130,9 @@ def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
 
 
 @st.composite
-def arriving(draw: st.DrawFn, width: int) -> dict[str, Any]:
+def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     """Earlier calls that leave one to three growing parts of the prompt in the cache."""
-    turn = st.integers(1, width - 1)
+    turn = st.sampled_from(parts)
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
         "decoded": draw(st.integers(0, 3)),
