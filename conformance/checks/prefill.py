@@ -35,7 +35,10 @@ PREFILL = family(
         "draft: ends at its last token",
         "draft: ends in a rejected one",
         "refused: several rows",
+        "turns: images come later",
+        "turns: images in the cache",
     ),
+    media=True,
 )
 BELOW = (
     "cached-matches-recomputed",

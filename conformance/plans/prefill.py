@@ -11,26 +11,6 @@ from conformance.case import Case, Plan
 Drafter = Literal["none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit"]
 MODELS = ("same", "noisy", "shallow", "other", "scripted")  # the drafters that are an assistant model
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
-EVENTS = (
-    "drafted",
-    *(f"draft: {share} accepted" for share in ("none", "some", "all")),
-    "draft: several rounds",
-    "draft: ends inside",
-    "draft: ends at its last token",
-    "draft: ends in a rejected one",
-    "draft: length reached",
-    "draft: crosses the window",
-    "chunks: several",
-    "chunks: the last one partial",
-    "turns: one",
-    "turns: several",
-    "turns: all ids",
-    "turns: only new ids",
-    "turns: no mask",
-    "prompt: embeddings",
-    "cache: static",
-    "refused: several rows",
-)
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
 
