@@ -47,10 +47,11 @@ class Parts:
     def turns(self) -> tuple[int, ...]:
         """The positions cached by earlier calls that every row has, and that leave something to continue with.
 
-        Images arrive in one call, all together; those that take no positions are never continued.
+        Images arrive in one call, all together; those that take no positions are never continued, nor is a prompt that
+        in parts is another one.
         """
         media = self.scenario.media
-        if self.scenario.encoder_decoder or (media and media.token is None):
+        if self.scenario.encoder_decoder or "whole_prompt" in self.runs.facts or (media and media.token is None):
             return ()
         first, end = self.media_span
         whole = [turn for turn in set(self.plan.turns) if not first < turn < end]
