@@ -49,7 +49,7 @@ def early_exit_matches_plain(runs: Runs) -> Comparison:
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL)
+@check(PREFILL, script="as_long")
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",
@@ -70,7 +70,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"])
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"], script="believed")
 @applies("an assistant's scores are steered otherwise, or sampled from", steered_alike)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)

@@ -15,7 +15,7 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, script="first", bitwise=True)
 @applies(
     "the release does not tell preparation of the first iteration",
     lambda runs: upstream.tells_first(runs.scenario.model_class),
@@ -29,8 +29,7 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     """
     own, seen = modes(runs), everything(runs).extra["preparations"]
     main = [call.first for call in seen if call.who == "main"]
-    width = own.start(()) - (own.turns[-1] if own.turns else 0)
-    most = -(-width // runs.case.plan.chunk) if own.has("chunk") and not runs.scenario.encoder_decoder else 1
+    most = own.first_iterations
     if not 1 <= sum(main) <= most:
         kind = "missing" if not any(main) else "changed"
         return Comparison.of(Difference(kind, "is_first_iteration", f"1 to {most} times", f"{sum(main)} times"))
@@ -45,7 +44,7 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, script="used_once", bitwise=True)
 @applies("the images came with an earlier call", lambda runs: modes(runs).brings_images_itself)
 @applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
 @applies("the run raises", runs_at_all)
@@ -137,7 +136,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     return _unless_explained(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL, stands_on=["repeatable"], bitwise=True)
+@check(PREFILL, stands_on=["repeatable"], script="again", bitwise=True)
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",

@@ -90,6 +90,12 @@ class Parts:
         return max(len(self.scenario.rows[row]) for row in self.rows)
 
     @property
+    def first_iterations(self) -> int:
+        """How many preparations of the main model may be told of the first iteration: one a chunk."""
+        width = self.width - (self.turns[-1] if self.turns else 0)
+        return -(-width // self.plan.chunk) if self.has("chunk") and not self.scenario.encoder_decoder else 1
+
+    @property
     def placeholders(self) -> int:
         """How many positions of these rows stand for images or sound; 1 where they have none of their own."""
         media = self.scenario.media

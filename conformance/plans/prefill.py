@@ -78,6 +78,7 @@ class PrefillPlan(Plan, family="prefill"):
         if (self.turns or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
         helped = {"same": "helped", "noisy": "helped_noisy", "lookup": "helped_alone", "early_exit": "helped_alone"}
+        helped["none"] = "helped_alone"
         several = not self.drafts and len(scenario.rows) > 1
         compared = {"compared": "compared_row"} if several else {}
         return {"arriving": arriving, "helped": helped.get(self.drafter, "helped_other"), **compared}
