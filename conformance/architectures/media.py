@@ -65,7 +65,6 @@ class Recipe:
             return ((self.frames(seed) - 1) // 2 + 1 - 2) // 2 + 1
         return self.count
 
-
     def positions(self, seeds: Iterable[int]) -> int:
         """How many positions of a row the images with these seeds take, each between a start and an end token."""
         return sum(self.placeholders(seed) + 2 for seed in seeds) if self.token else 0

@@ -27,7 +27,9 @@ FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lo
 def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
-    drafter = draw(drafters(decoder_only=decoder_only(architecture), always=any(event.startswith("draft") for event in towards)))
+    drafter = draw(
+        drafters(decoder_only=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
+    )
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
     plan = draw(plans(model=model, prompt=prompt, settings=chosen, drafter=drafter))

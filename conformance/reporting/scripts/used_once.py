@@ -23,4 +23,4 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     times = {who: uses(one, given, PLACEHOLDERS) for who, one in models.items()}
     torch.manual_seed(SEED)
     model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES))
-    return {who: "1 times" for who in times}, {who: f"{sum(its):.4g} times" for who, its in times.items() if its}
+    return dict.fromkeys(times, "1 times"), {who: f"{sum(its):.4g} times" for who, its in times.items() if its}
