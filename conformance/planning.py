@@ -42,7 +42,7 @@ def pairs_of(options: Options) -> list[tuple[str, str]]:
 
 
 def _selected(family: str, options: Options) -> tuple[str, ...]:
-    """The types selected for a family; by default, to one that has use for them, those that take images or sound too."""
+    """The types selected for a family; by default, those that take images or sound too where it has use for them."""
     chosen = options.architectures
     if family not in media_families() or chosen != catalogue.core_names():
         return chosen

@@ -59,7 +59,7 @@ class Calls(Parts):
         )
 
     def media_options(self, inputs: dict[str, Any], cached: int) -> dict[str, Any]:
-        """For the reference: which inputs are no text, and where in the new part of the prompt the last of them ends."""
+        """For the reference: which inputs are no text, and where in the new part the last of them ends."""
         names = self.media_names(inputs)
         return {"media": names, "media_end": max(self.media_span[1] - cached, 0)} if names else {}
 
@@ -70,7 +70,7 @@ class Calls(Parts):
         return tuple(name for name in inputs if name not in text) if media else ()
 
     def whole_inputs(self, cached: int, until: int) -> dict[str, Any]:
-        """All that a call which goes on from `cached` positions could be given, with the images only if they are new."""
+        """All that a call which goes on from `cached` positions could be given, with images only if they are new."""
         inputs = dict(self.scenario.inputs(self.rows))
         old = () if self.brings_images(cached, until) else self.media_names(inputs)
         return {name: value for name, value in inputs.items() if name not in old}

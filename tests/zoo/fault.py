@@ -35,7 +35,7 @@ class Fault:
 
 
 def steered(plan: Mapping[str, Any], **settings: Any) -> Callable[[Case], Case]:
-    """Gives a drawn case one row, eight new tokens that nothing but `settings` ends or steers, and these plan fields."""
+    """Gives a drawn case one row, these plan fields, and eight new tokens that only `settings` end or steer."""
 
     def steer(case: Case) -> Case:
         return case.replace(
