@@ -35,9 +35,9 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
         kind = "missing" if not any(main) else "changed"
         return Comparison.of(Difference(kind, "is_first_iteration", f"1 to {most} times", f"{sum(main)} times"))
     late = [n for n, first in enumerate(main) if first and n >= sum(main)]
-    if late and runs.case.plan.drafter != "early_exit":  # there the model prepares as its own assistant first
+    if late:
         return Comparison.of(Difference("changed", "is_first_iteration", "before all else", f"at call {late[0]}"))
-    drafting = [call.first for call in seen if call.who == "assistant"]
+    drafting = [call.first for call in seen if call.who != "main"]
     again = [n for n, first in enumerate(drafting) if first and n]
     if again:
         wanted = "never after the assistant's first preparation"
@@ -55,7 +55,7 @@ def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
     that never sees it drafts for another prompt.
     """
     outcome = everything(runs)
-    used, ran = outcome.extra["media"], {call.who for call in outcome.extra["preparations"]}
+    used, ran = outcome.extra["media"], {call.who for call in outcome.extra["preparations"]} - {"first layers"}
     for who in sorted(ran, reverse=True):
         counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
         name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))

@@ -37,7 +37,9 @@ def takes_embeddings(runs: Runs) -> bool:
 
 
 def unprocessed(runs: Runs) -> bool:
-    """A guard's condition: greedy decoding without any processor."""
+    """A guard's condition: greedy decoding without any processor, on either side."""
     plan, settings = runs.case.plan, runs.case.settings
-    steered = plan.ngrams or plan.min_new or plan.guidance != 1.0 or settings.repetition_penalty != 1.0
-    return not steered and not settings.do_sample
+    steered = plan.ngrams or plan.min_new or plan.guidance != 1.0 or plan.forced_first
+    about_ends = settings.forced_eos or settings.against_eos != "nothing"
+    penalised = settings.repetition_penalty != 1.0 or plan.assistant_own != "nothing"
+    return not (steered or about_ends or penalised or settings.do_sample)
