@@ -34,9 +34,9 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
         kind = "missing" if not any(main) else "changed"
         return Comparison.of(Difference(kind, "is_first_iteration", f"1 to {most} times", f"{sum(main)} times"))
     late = [n for n, first in enumerate(main) if first and n >= sum(main)]
-    if late and runs.case.plan.drafter != "early_exit":  # there the model prepares as its own assistant first
+    if late:
         return Comparison.of(Difference("changed", "is_first_iteration", "before all else", f"at call {late[0]}"))
-    drafting = [call.first for call in seen if call.who == "assistant"]
+    drafting = [call.first for call in seen if call.who != "main"]
     again = [n for n, first in enumerate(drafting) if first and n]
     if again:
         wanted = "never after the assistant's first preparation"

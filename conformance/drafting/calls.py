@@ -13,8 +13,10 @@ from conformance import upstream
 from conformance.call import Call
 from conformance.drafting.assistants import assistant
 from conformance.drafting.parts import Parts
-from conformance.drafting.processors import EndsWith
+from conformance.drafting.processors import stop_conditions
 from conformance.plans.prefill import MODELS
+
+FIRST = 2  # a token of every vocabulary, to be forced
 
 
 class Calls(Parts):
@@ -53,7 +55,7 @@ class Calls(Parts):
             inputs=inputs,
             generation_config=self.scenario.generation_config(**self.config(parts)),
             mechanism="assisted" if "draft" in parts else "prefill",
-            criteria=(EndsWith(self.stops),) if self.stops else (),
+            criteria=stop_conditions(self.stops, self.scenario.vocabulary, self.plan.stop_strings),
             extras=extras,
             options={**(start if cached else {}), **self.media_options(inputs, cached)},
         )
@@ -80,7 +82,10 @@ class Calls(Parts):
         plan, asked = self.plan, {"no_repeat_ngram_size": self.plan.ngrams, "min_new_tokens": self.plan.min_new}
         changes: dict[str, Any] = {name: value for name, value in asked.items() if value}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
-        changes |= upstream.static_cache_settings() if plan.static and "turns" not in parts else {}
+        changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
+        changes |= upstream.static_cache_settings() if plan.static else {}
+        if "turns" in parts:  # whose cache is given
+            changes.pop("cache_implementation", None)
         changes |= {"prefill_chunk_size": plan.chunk} if "chunk" in parts else {}
         if "draft" in parts:
             changes |= self._drafting_config()

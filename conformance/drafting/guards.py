@@ -37,9 +37,11 @@ def takes_embeddings(runs: Runs) -> bool:
 
 
 def steered_alike(runs: Runs) -> bool:
-    """A guard's condition: greedy decoding, and every processor does to an assistant's scores what it does to the own.
+    """A guard's condition: greedy decoding, and what does something to the own scores does the same to an assistant's.
 
-    Guidance keeps a state of its own, and a least length is another one for each draft.
+    Guidance keeps a state of its own; a least length, a first token and an end are others for each draft.
     """
-    plan = runs.case.plan
-    return not (plan.min_new or plan.guidance != 1.0 or runs.case.settings.do_sample)
+    plan, settings = runs.case.plan, runs.case.settings
+    otherwise = plan.min_new or plan.guidance != 1.0 or plan.forced_first or plan.assistant_own != "nothing"
+    about_ends = settings.forced_eos or settings.against_eos != "nothing"
+    return not (otherwise or about_ends or settings.do_sample)

@@ -16,7 +16,10 @@ from conformance.snapshots import changes, snapshot
 
 @dataclass(frozen=True)
 class Preparation:
-    """One call. ids: all that it was given of the first row; fed: how many positions the forward gets of each row."""
+    """One call. ids: all that it was given of the first row; fed: how many positions the forward gets of each row.
+
+    who: `main`, `assistant`, or `first layers`, which is the main model where it drafts for itself.
+    """
 
     who: str
     first: bool
@@ -43,21 +46,33 @@ class Preparations:
 
 @contextmanager
 def watched(model: Any, who: str, seen: list[Preparation]) -> Iterator[None]:
-    """Write the instance's preparations down while the block runs; its signature stays, since it is looked at."""
-    right = model.prepare_inputs_for_generation
+    """Write the instance's preparations down while the block runs; signatures stay, since they are looked at.
+
+    A model that drafts with its own first layers calls its own `generate` from within.
+    """
+    right, generate, depth = model.prepare_inputs_for_generation, model.generate, 0
 
     @functools.wraps(right)
     def prepare(input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         inputs = right(input_ids, *args, **kwargs)
         ids = tuple(input_ids[0].flatten().tolist()) if len(input_ids) else ()
-        seen.append(Preparation(who, upstream.told_first(kwargs), ids, _fed(inputs)))
+        seen.append(Preparation("first layers" if depth > 1 else who, upstream.told_first(kwargs), ids, _fed(inputs)))
         return inputs
 
-    model.prepare_inputs_for_generation = prepare
+    @functools.wraps(generate)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        depth += 1
+        try:
+            return generate(*args, **kwargs)
+        finally:
+            depth -= 1
+
+    model.prepare_inputs_for_generation, model.generate = prepare, counted
     try:
         yield
     finally:
-        del model.prepare_inputs_for_generation
+        del model.prepare_inputs_for_generation, model.generate
 
 
 def _fed(inputs: Mapping[str, Any]) -> int:

@@ -14,7 +14,7 @@ from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
 from conformance.strategies.prompts import media_span, prompts, whole_parts
 from conformance.strategies.ranges import rarely
-from conformance.strategies.settings import settings
+from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
@@ -58,7 +58,7 @@ def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
         prompts(
             vocabulary=FEW_TOKENS if few else vocabulary,
             rows=(drawn, drawn),
-            length=(1, 18),
+            length=draw(rarely((1, 1), (1, 18), one_in=12)),  # a single position is a prefill like no other
             landmarks=landmarks_of(model),
             images=media_span(model.architecture),
         )
@@ -80,6 +80,7 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
     )
     if drafts:
         chosen = chosen.replace(
+            **draw(for_and_against(chosen.model_dump())),
             output_hidden_states=draw(rarely(True, False, one_in=3)),
             output_attentions=eager and draw(rarely(True, False, one_in=4)),
         )
@@ -119,15 +120,18 @@ def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
         "schedule": draw(st.sampled_from(("constant", "constant", "heuristic", "heuristic_transient"))),
         "threshold": draw(st.sampled_from((0.0, 0.0, 0.0, 0.2, 0.4))),
         "assistant_static": draw(rarely(True, False, one_in=12)),
+        "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
         "ngram": draw(st.integers(1, 3)),
         "exit_layer": draw(rarely(2, 1, one_in=4)),
     }
     if draw(rarely(True, False, one_in=3)):
         fields["stop_at"] = tuple(draw(st.lists(st.integers(0, limit - 1), min_size=1, max_size=2, unique=True)))
+        fields["stop_strings"] = draw(rarely(True, False, one_in=4))
     fields["raises"] = draw(st.integers(0, 6))
     fields["ngrams"] = draw(rarely(2, 0, one_in=10))
     fields["min_new"] = draw(rarely(3, 0, one_in=10))
     fields["guidance"] = draw(rarely(1.5, 1.0, one_in=16))
+    fields["forced_first"] = draw(rarely(True, False, one_in=16))
     return fields
 
 
@@ -138,7 +142,7 @@ def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
         "decoded": draw(st.integers(0, 3)),
-        "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup"))),
+        "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup", "assisted"))),
         "only_new": draw(st.booleans()),
         "bare": draw(rarely(True, False, one_in=3)),
     }
