@@ -22,6 +22,7 @@ ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified
 
 
 DRAFTING = {"embeds": False, "turns": (), "chunk": 0, "static": False, "threshold": 0.0, "stop_at": (), "most": 4}
+UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
 
 
@@ -88,9 +89,17 @@ FAULTS = (
         architecture="llava",
     ),
     _planted(CHUNKED, drafting.chunk_positions_off_by_one, LOGITS),
-    _planted(CHUNKED, drafting.last_partial_chunk_dropped, LOGITS, also={TURNS: "an earlier call is made in chunks"}),
-    _planted(TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash")),
-    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS),
+    _planted(
+        CHUNKED,
+        drafting.last_partial_chunk_dropped,
+        LOGITS,
+        also={TURNS: "an earlier call is made in chunks"},
+        steered=steered({**UNDRAFTED, "chunk": 3}),
+    ),
+    _planted(
+        TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash"), steered=steered({**UNDRAFTED, "turns": (1,)})
+    ),
+    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS, steered=steered({**UNDRAFTED, "embeds": True})),
     _planted(
         AGAIN, drafting.second_prefill_differs, ("changed", "logits"), ("changed", "sequences"), ("changed", "scores")
     ),
