@@ -187,12 +187,12 @@ class Scenario:
 
     def width(self, rows: Sequence[int] | None = None) -> int:
         """How many tokens the sequences returned for these rows begin with."""
-        chosen = self.case.prompt.rows if rows is None else [self.case.prompt.rows[row] for row in rows]
+        chosen = self.rows if rows is None else [self.rows[row] for row in rows]
         return 1 if self.encoder_decoder else max(map(len, chosen))
 
     def ending(self, row: int, tokens: Sequence[int]) -> Ending | None:
         """Where and why this row of the prompt has to end, given its new tokens."""
-        before = [self.decoder_start] if self.encoder_decoder else self.case.prompt.rows[row]
+        before = [self.decoder_start] if self.encoder_decoder else self.rows[row]
         return ending_of(self.case.settings, row, before, tokens)
 
     def inputs(self, rows: Sequence[int] | None = None) -> dict[str, torch.Tensor]:

@@ -37,6 +37,13 @@ def nightly_families() -> frozenset[str]:
     return frozenset(_name(call) for call in calls if _literal(call, "nightly"))
 
 
+@lru_cache(maxsize=1)
+def media_families() -> frozenset[str]:
+    """The families whose prompts hold images or sound where a type takes them."""
+    calls = (call for tree in _trees() for call in _family_calls(tree).values())
+    return frozenset(_name(call) for call in calls if _literal(call, "media"))
+
+
 def default_checks(profile: str) -> tuple[str, ...]:
     """The checks of a run for which none is named, sorted."""
     left_out = frozenset() if profile == "nightly" else nightly_families()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from conformance.listing import architectures_of_families
+from conformance.architectures import catalogue
+from conformance.architectures.media import media_names
+from conformance.listing import architectures_of_families, media_families
 from conformance.options import Options
 
 
@@ -36,9 +38,15 @@ def plan(options: Options) -> list[Item]:
 def pairs_of(options: Options) -> list[tuple[str, str]]:
     """Every selected family with every selected type that it runs on."""
     only = architectures_of_families()
-    return [
-        (f, a) for f in options.families() for a in options.architectures if a in (only[f] or options.architectures)
-    ]
+    return [(f, a) for f in options.families() for a in _selected(f, options) if only[f] is None or a in only[f]]
+
+
+def _selected(family: str, options: Options) -> tuple[str, ...]:
+    """The types selected for a family; by default, those that take images or sound too where it has use for them."""
+    chosen = options.architectures
+    if family not in media_families() or chosen != catalogue.core_names():
+        return chosen
+    return (*chosen, *(name for name in media_names() if name in catalogue.names()))
 
 
 def _digest(pair: tuple[str, str]) -> bytes:

@@ -54,7 +54,8 @@ class Family:
 
     floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on; architectures: the types
     that it runs on, of those selected (None: all); isolated: its cases are judged in a process of their own; nightly:
-    outside the profile `nightly` its checks run only where they are named.
+    outside the profile `nightly` its checks run only where they are named; media: its prompts hold images or sound, so
+    that the types which take them are selected by default as well.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Family:
     architectures: tuple[str, ...] | None = None
     isolated: bool = False
     nightly: bool = False
+    media: bool = False
 
 
 FLOOR_CASES = 500
@@ -78,15 +80,16 @@ def family(
     architectures: Iterable[str] | None = None,
     isolated: bool = False,
     nightly: bool = False,
+    media: bool = False,
 ) -> Family:
     """Register a family, by a constant of a module in `conformance.checks`. TypeError when the name is taken.
 
-    Its name, `architectures` and `nightly` must be literals: a run is planned from the source text.
+    Its name, `architectures`, `nightly` and `media` must be literals: a run is planned from the source text.
     """
     if name in _families:
         raise TypeError(f"the family {name!r} is registered already")
     events, types = tuple(sorted({*reachable, *(floors or {})})), None if architectures is None else (*architectures,)
-    _families[name] = Family(name, dict(floors or {}), events, types, isolated, nightly)
+    _families[name] = Family(name, dict(floors or {}), events, types, isolated, nightly, media)
     return _families[name]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from conformance.architectures.media import recipe, takes_media
+from conformance.architectures.media import image_seeds, recipe, takes_media
 from conformance.case import Prompt
 from conformance.strategies.ranges import Span, whole_numbers
 
@@ -46,6 +46,16 @@ def prompts(
         images=pictures,
         image_seed=draw(st.integers(0, 2**16)) if pictures else 0,
     )
+
+
+def whole_parts(architecture: str, prompt: Prompt) -> tuple[int, ...]:
+    """The lengths of parts of the longest row that split none of its images, and leave something of it."""
+    length = max(map(len, prompt.rows))
+    if not prompt.images:
+        return tuple(range(1, length))
+    kind = recipe(architecture)
+    taken = max(kind.positions(image_seeds(row, prompt.images, prompt.image_seed)) for row in range(len(prompt.rows)))
+    return (1, *range(1 + taken, length + taken))
 
 
 def media_span(architecture: str) -> Span:

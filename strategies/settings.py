@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ def settings(
     do_sample = sampling and draw(rarely(True, False, one_in=6))
     return Settings(
         **fields,
-        **({} if by_tokens else draw(_for_and_against(fields))),
+        **({} if by_tokens else draw(for_and_against(fields))),
         pad=draw(_pads(fields, vocabulary, alone=rows == 1 and not do_sample and not by_tokens)),
         do_sample=do_sample,
         sample_seed=draw(st.integers(0, 2**16)) if do_sample else 0,
@@ -48,13 +48,13 @@ def settings(
     )
 
 
-def _ends_by_token(fields: dict[str, Any]) -> bool:
+def _ends_by_token(fields: Mapping[str, Any]) -> bool:
     return any(fields.get(name) for name in ("eos", "eos_at", "eos_unused"))
 
 
 @st.composite
-def _for_and_against(draw: st.DrawFn, fields: dict[str, Any]) -> dict[str, Any]:
-    """Now and then, an end token forced at the limit, or forbidden."""
+def for_and_against(draw: st.DrawFn, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of `Settings`: now and then, an end token of the others forced at the limit, or forbidden."""
     if not _ends_by_token(fields):
         return {}
     against = draw(st.sampled_from(("nothing",) * 20 + ("suppress", "begin suppress", "bad words")))

@@ -4,15 +4,17 @@ import io
 
 import pytest
 from rich.console import Console
-from toolbox import small_case
+from toolbox import CHECKS_OF, small_case
 from typer.testing import CliRunner
 
 from conformance import __version__, registry
 from conformance.cli import app, listing
 from conformance.cli.replay import replay_case, verdict_lines
 from conformance.errors import unknown
+from conformance.judge import judge
+from conformance.plans.prefill import PrefillPlan
 from conformance.reporting.columns import print_table
-from conformance.reporting.side_by_side import title
+from conformance.reporting.side_by_side import print_side_by_side, title
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 from conformance.verdicts import STATUSES, Difference, Verdict
@@ -80,6 +82,20 @@ def test_a_replay_through_a_pipe_is_not_wrapped():
     assert lines[0].startswith("Case(")
     assert lines[0].endswith(" new)")
     assert "Shown: plain decoding by installed, and the oracle under the same tokens." in lines
+
+
+@pytest.mark.parametrize(
+    ("family", "plan", "right"),
+    [("prefill", PrefillPlan(chunk=2), "plain decoding"), ("stopping", None, "at once"), ("cached", None, "oracle")],
+)
+def test_both_sides_are_those_that_the_family_compares(family, plan, right):
+    judged = judge(small_case(family=family, plan=plan), CHECKS_OF[family], Installed())
+    file = io.StringIO()
+    print_side_by_side(Console(file=file, width=200), judged)
+    heads, *lines = file.getvalue().splitlines()[-5:]
+    assert right in heads
+    assert [line.split()[1] for line in lines] == ["0", "1", "2", "3"]
+    assert all(line.split()[2] == line.split()[3] for line in lines)
 
 
 def test_what_is_shown_and_what_a_failed_check_is_about():

@@ -6,10 +6,14 @@ from toolbox import small_case
 
 from conformance import upstream
 from conformance.drafting.assistants import assistant
+from conformance.drafting.comparing import UNSOUND, matches_plain
 from conformance.drafting.modes import modes
 from conformance.drafting.preparations import Preparation, Preparations
+from conformance.drafting.processors import EndsWith, stop_conditions
 from conformance.drafting.rounds import Round, rounds
 from conformance.drafting.states import aligned_gap, compare_states
+from conformance.endings import text_of
+from conformance.judge import judge
 from conformance.plans.prefill import PrefillPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
@@ -40,10 +44,18 @@ def test_parts_come_in_the_order_of_the_ladder():
 
 
 def test_earlier_turns_leave_just_what_they_should():
-    for made_by in ("plain", "lookup"):
-        own = modes(runs_of(((3, 4, 3, 4, 3, 4, 3),), turns=(2, 5), decoded=2, made_by=made_by))
-        assert upstream.length_of(own.cache()) == 5
-        assert own.cache() is not own.cache()
+    for made_by in ("plain", "chunked", "lookup", "assisted"):
+        for static in (False, True):
+            own = modes(runs_of(((3, 4, 3, 4, 3, 4, 3),), turns=(4, 5), decoded=2, made_by=made_by, static=static))
+            assert upstream.length_of(own.cache()) == 5
+            assert own.cache() is not own.cache()
+            assert (upstream.fixed_size(own.cache()) is not None) == static
+
+
+def test_a_mode_that_a_type_refuses_leaves_the_cache_of_a_plain_call():
+    own = modes(runs_of(architecture="mamba2", turns=(2,), made_by="assisted"))
+    assert own.made
+    assert upstream.is_cache(own.cache())
 
 
 def test_a_stop_condition_waits_for_what_plain_decoding_says():
@@ -64,6 +76,47 @@ def test_assistants_are_derived_from_the_case(drafter):
     assert model.config.vocab_size == runs.scenario.vocabulary
     assert model.generation_config.num_assistant_tokens == (20 if drafter == "same" else 2)
     assert model.config.num_hidden_layers == (1 if drafter == "shallow" else 2)
+
+
+def test_an_assistant_may_say_more_in_its_own_config():
+    said = {"least": "min_new_tokens", "most": "max_length", "penalty": "repetition_penalty"}
+    for own, field in said.items():
+        runs = runs_of(drafter="same", assistant_own=own)
+        assert getattr(assistant(runs.scenario, runs.case.plan).generation_config, field) is not None
+
+
+def test_a_stop_is_told_as_text_only_where_no_other_tokens_read_like_it():
+    both = stop_conditions((30, 26, 52), 64, as_text=True)  # abe, aba, aca
+    assert isinstance(both[0], EndsWith)
+    assert both[0].tokens.tolist() == [26, 52]
+    assert both[1].stop_strings == (text_of(30),)
+    assert [type(one) for one in stop_conditions((30,), 64, as_text=False)] == [EndsWith]
+    assert stop_conditions((), 64, as_text=True) == ()
+
+
+def test_a_model_that_drafts_for_itself_is_told_from_the_one_that_verifies():
+    runs = runs_of(drafter="early_exit", most=2, settings={"max_new_tokens": 8})
+    seen = modes(runs).outcome(("draft",)).extra["preparations"]
+    assert {call.who for call in seen} == {"main", "first layers"}
+    checks = ("drafts-are-as-long-as-asked", "first-iteration-happens-once", "early-exit-matches-plain")
+    assert {v.status for v in judge(runs.case, checks, Installed()).verdicts.values()} == {"pass"}
+
+
+def test_a_run_is_not_measured_by_plain_decoding_that_is_wrong_itself(monkeypatch):
+    """A plan's processors lead to tokens that the rung below has not decoded."""
+    runs = runs_of(drafter="same", min_new=4, settings={"eos_at": ((0, 1),), "max_new_tokens": 6})
+    right, drafted = runs.alone_under, modes(runs).outcome(("draft",))
+    monkeypatch.setattr(runs, "alone_under", lambda *a: [step + 0.1 * (n > 2) for n, step in enumerate(right(*a))])
+    assert matches_plain(runs, "draft").not_applicable == UNSOUND
+    drafted.logits[1].add_(1.0)  # before plain decoding goes wrong
+    assert "step 1" in matches_plain(runs, "draft").differences[0].where
+
+
+def test_a_refusal_for_want_of_a_cache_is_one_only_where_there_is_none():
+    case = small_case("minimax", family="prefill", rows=((3, 4, 3, 4),), plan={"drafter": "lookup"})
+    verdict = judge(case, ["prompt-lookup-matches-plain"], Installed()).verdicts["prompt-lookup-matches-plain"]
+    assert verdict.status == "fail"
+    assert "said to be missing" in verdict.differences[0].expected
 
 
 def test_a_script_has_its_way_position_by_position():

@@ -9,6 +9,7 @@ from zoo.table import FAULTS
 from conformance import registry
 from conformance.subjects import Subject, load
 
+QUICKLY = 8  # examples of cases that are steered to a rare fault
 ELSEWHERE = 4  # examples of the other families, which must not see it
 
 every_fault = pytest.mark.parametrize(
@@ -31,9 +32,13 @@ def seen(fault, folder, family, **options):
     return found
 
 
-@every_fault
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(f, id=f.name, marks=[pytest.mark.quality] if f.rare and f.steered is None else []) for f in FAULTS],
+)
 def test_found_by_the_check_meant_for_it(fault, folder):
-    found = seen(fault, folder, family_of(fault), examples=fault.examples, until=[fault.found_by])
+    examples = fault.examples if fault.steered is None else QUICKLY
+    found = seen(fault, folder, family_of(fault), examples=examples, until=[fault.found_by], steered=fault.steered)
     assert fault.found_by in found
     assert found[fault.found_by] <= fault.seen_as
     assert found.keys() <= {fault.found_by, *fault.also}

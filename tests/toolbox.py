@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,13 @@ def search_in(
     checks: Iterable[str] | None = None,
     store: Path | None = None,
     until: Iterable[str] = (),
+    steered: Callable[[Case], Case] | None = None,
     name: str = "test",
 ) -> Search:
-    """A search of one item that leaves its records and findings in `folder`; `until`: stop at their first failure."""
+    """A search of one item that leaves its records and findings in `folder`; `until`: stop at their first failure.
+
+    steered: what becomes of every drawn case.
+    """
     chosen = CHECKS_OF[family] if checks is None else tuple(checks)
     options = Options(checks=chosen, architectures=(architecture,), examples=examples, report=str(folder), seed=seed)
     item = Item(family, architecture, 1)
@@ -88,7 +92,7 @@ def search_in(
         Recorder(folder, name),
         Findings(folder),
         Store(store),
-        lambda: cases(family, architecture),
+        lambda: cases(family, architecture).map(steered or (lambda case: case)),
     )
     if isinstance(made, UntilFound):
         made.wanted = frozenset(until)

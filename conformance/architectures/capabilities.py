@@ -64,8 +64,8 @@ def facts(name: str) -> Mapping[str, Json]:
     `stepwise_oracle`, `stepwise_oracle_padded`: see `stepwise_reason`. `selects`: the attribute that limits how many
     keys are kept. `noisy`: equal computations differ by more than the general bound. `cache_kinds`: kinds to replace.
     `no_position_ids`: explicit positions do not work although the forward has a parameter for them. `no_window`: a
-    window in its config has no effect. `insensitive`: planted fault (or `kind: fault`) → why the next logits need not
-    show it.
+    window in its config has no effect. `whole_prompt`: why a prompt in parts is another one. `insensitive`: planted
+    fault (or `kind: fault`) → why the next logits need not show it.
     """
     return override(name).facts
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -64,6 +64,15 @@ class Recipe:
             # Two strided steps, as the encoder's `_get_feat_extract_output_lengths` counts them.
             return ((self.frames(seed) - 1) // 2 + 1 - 2) // 2 + 1
         return self.count
+
+    def positions(self, seeds: Iterable[int]) -> int:
+        """How many positions of a row the images with these seeds take, each between a start and an end token."""
+        return sum(self.placeholders(seed) + 2 for seed in seeds) if self.token else 0
+
+
+def image_seeds(row: int, images: int, seed: int) -> list[int]:
+    """The seeds of the images of a row, of which each has as many; `seed` is that of the first row's first."""
+    return [seed + row * images + number for number in range(images)]
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from conformance.architectures.media import CHANNELS, FRAMES, RESERVED, Recipe
+from conformance.architectures.media import CHANNELS, FRAMES, RESERVED, Recipe, image_seeds
 from conformance.errors import CaseRefused
 from conformance.weights import uniform
 
@@ -34,8 +34,7 @@ class Media:
 
     def seeds(self, row: int) -> list[int]:
         """The seed of each image of a row."""
-        count = self._prompt.images
-        return [self._prompt.image_seed + row * count + number for number in range(count)]
+        return image_seeds(row, self._prompt.images, self._prompt.image_seed)
 
     def _with_placeholders(self, row: int) -> tuple[int, ...]:
         """The row with its images after its first token, each between a start and an end token, as processors do."""
@@ -64,22 +63,36 @@ class Media:
         rest = width - len(own)
         return [*own, *[kinds.generated_type] * rest] if continued else [*[kinds.prompt_type] * rest, *own]
 
-    def _drawn(self, seed: int, *shape: int) -> torch.Tensor:
-        """Values in [-1, 1), the same everywhere for the same seed."""
-        return torch.from_numpy(uniform(self._weight_seed, f"image:{seed}", shape))
+    def sources(self, rows: Sequence[int], dtype: str) -> dict[str, str]:
+        """Name → expression of what is drawn of these inputs, for a script that has `conformance.weights.uniform`."""
+        seeds = [seed for row in rows for seed in self.seeds(row)]
+        drawn = ", ".join(f'uniform({self._weight_seed}, "image:{seed}", {self._shape(seed)})' for seed in seeds)
+        join = "concatenate" if self.recipe.layout == "patches" else "stack"
+        name = "input_features" if self.recipe.layout == "audio" else "pixel_values"
+        return {name: f"torch.from_numpy(np.{join}([{drawn}])).to(torch.{dtype})"}
+
+    def _drawn(self, seed: int) -> torch.Tensor:
+        """An image's values in [-1, 1), the same everywhere for the same seed."""
+        return torch.from_numpy(uniform(self._weight_seed, f"image:{seed}", self._shape(seed)))
+
+    def _shape(self, seed: int) -> tuple[int, ...]:
+        kind = self.recipe
+        if kind.layout == "pixels":
+            return CHANNELS, kind.size, kind.size
+        if kind.layout == "audio":
+            return kind.bins, 2 * kind.size
+        time, height, width = kind.grid(seed)
+        return time * height * width, CHANNELS * FRAMES * kind.patch**2
 
     def _pixels(self, seeds: Sequence[int], dtype: torch.dtype) -> dict[str, torch.Tensor]:
-        size = self.recipe.size
-        return {"pixel_values": torch.stack([self._drawn(seed, CHANNELS, size, size) for seed in seeds]).to(dtype)}
+        return {"pixel_values": torch.stack([self._drawn(seed) for seed in seeds]).to(dtype)}
 
     def _patches(self, seeds: Sequence[int], dtype: torch.dtype) -> dict[str, torch.Tensor]:
-        grids = [self.recipe.grid(seed) for seed in seeds]
-        length = CHANNELS * FRAMES * self.recipe.patch**2
-        images = [self._drawn(seed, t * h * w, length) for seed, (t, h, w) in zip(seeds, grids, strict=True)]
-        return {"pixel_values": torch.cat(images).to(dtype), "image_grid_thw": torch.tensor(grids)}
+        grids = torch.tensor([self.recipe.grid(seed) for seed in seeds])
+        return {"pixel_values": torch.cat([self._drawn(seed) for seed in seeds]).to(dtype), "image_grid_thw": grids}
 
     def _audio(self, seeds: Sequence[int], dtype: torch.dtype) -> dict[str, torch.Tensor]:
-        frames = 2 * self.recipe.size
-        sound = torch.stack([self._drawn(seed, self.recipe.bins, frames) for seed in seeds]).to(dtype)
-        mask = torch.tensor([[int(at < self.recipe.frames(seed)) for at in range(frames)] for seed in seeds])
+        sound = torch.stack([self._drawn(seed) for seed in seeds]).to(dtype)
+        places = range(2 * self.recipe.size)
+        mask = torch.tensor([[int(at < self.recipe.frames(seed)) for at in places] for seed in seeds])
         return {"input_features": sound, "feature_attention_mask": mask}

@@ -35,7 +35,10 @@ PREFILL = family(
         "draft: ends at its last token",
         "draft: ends in a rejected one",
         "refused: several rows",
+        "turns: images come later",
+        "turns: images in the cache",
     ),
+    media=True,
 )
 BELOW = (
     "cached-matches-recomputed",
@@ -59,6 +62,7 @@ def embeddings_match_ids(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"], script="arrived")
+@applies("a prompt that comes in turns is another one to this type", lambda runs: "whole_prompt" not in runs.facts)
 @applies("no earlier call has left a cache", has("turns"))
 def continuing_matches_from_scratch(runs: Runs) -> Comparison:
     """A prompt of which earlier calls have left a part in the cache decodes as it does from scratch.

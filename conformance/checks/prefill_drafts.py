@@ -6,7 +6,7 @@ from conformance.checks.prefill import DRAFTED, PREFILL, UNDRAFTED
 from conformance.compare import scale_of
 from conformance.drafting.comparing import matches_plain
 from conformance.drafting.counting import count_drafts
-from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, unprocessed
+from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, steered_alike
 from conformance.drafting.modes import modes
 from conformance.drafting.rounds import rounds
 from conformance.registry import applies, check
@@ -49,7 +49,7 @@ def early_exit_matches_plain(runs: Runs) -> Comparison:
     return drafted_matches_plain(runs)
 
 
-@check(PREFILL)
+@check(PREFILL, script="as_long")
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",
@@ -70,8 +70,8 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"])
-@applies("scores are processed or sampled from", unprocessed)
+@check(PREFILL, stands_on=[*UNDRAFTED, *DRAFTED, "multimodal-inputs-are-used-once"], script="believed")
+@applies("an assistant's scores are steered otherwise, or sampled from", steered_alike)
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
 )

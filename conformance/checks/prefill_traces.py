@@ -15,7 +15,7 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, script="first", bitwise=True)
 @applies(
     "the release does not tell preparation of the first iteration",
     lambda runs: upstream.tells_first(runs.scenario.model_class),
@@ -29,15 +29,14 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     """
     own, seen = modes(runs), everything(runs).extra["preparations"]
     main = [call.first for call in seen if call.who == "main"]
-    width = own.start(()) - (own.turns[-1] if own.turns else 0)
-    most = -(-width // runs.case.plan.chunk) if own.has("chunk") and not runs.scenario.encoder_decoder else 1
+    most = own.first_iterations
     if not 1 <= sum(main) <= most:
         kind = "missing" if not any(main) else "changed"
         return Comparison.of(Difference(kind, "is_first_iteration", f"1 to {most} times", f"{sum(main)} times"))
     late = [n for n, first in enumerate(main) if first and n >= sum(main)]
-    if late and runs.case.plan.drafter != "early_exit":  # there the model prepares as its own assistant first
+    if late:
         return Comparison.of(Difference("changed", "is_first_iteration", "before all else", f"at call {late[0]}"))
-    drafting = [call.first for call in seen if call.who == "assistant"]
+    drafting = [call.first for call in seen if call.who != "main"]
     again = [n for n, first in enumerate(drafting) if first and n]
     if again:
         wanted = "never after the assistant's first preparation"
@@ -45,7 +44,8 @@ def first_iteration_happens_once(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PREFILL, stands_on=UNDRAFTED, bitwise=True)
+@check(PREFILL, stands_on=UNDRAFTED, script="used_once", bitwise=True)
+@applies("the images came with an earlier call", lambda runs: modes(runs).brings_images_itself)
 @applies("the prompt holds no images", lambda runs: runs.scenario.media is not None)
 @applies("the run raises", runs_at_all)
 def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
@@ -54,14 +54,13 @@ def multimodal_inputs_are_used_once(runs: Runs) -> Comparison:
     However many chunks and rounds there are: whoever sees an image twice has taken it for another one, and an assistant
     that never sees it drafts for another prompt.
     """
-    outcome = everything(runs)
-    used, ran = outcome.extra["media"], {call.who for call in outcome.extra["preparations"]}
-    for who in sorted(ran, reverse=True):
-        counts = {name: times for name, times in used.items() if name.startswith(f"{who} ")}
-        name, most = max(counts.items(), key=lambda item: item[1], default=("no module", 0))
-        if most != 1:
-            kind = "missing" if most == 0 else "changed"
-            return Comparison.of(Difference(kind, f"{who} media", "once", f"{most} times", name))
+    outcome, own = everything(runs), modes(runs)
+    ran = {call.who for call in outcome.extra["preparations"]}
+    for who in sorted(outcome.extra["media"].keys() & ran, reverse=True):
+        name, times = outcome.extra["media"][who].times(own.placeholders)
+        if times != 1:
+            kind = "missing" if times == 0 else "changed"
+            return Comparison.of(Difference(kind, f"{who} media", "once", f"{times} times", f"{who} {name}"))
     return Comparison()
 
 
@@ -137,7 +136,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     return _unless_explained(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
 
 
-@check(PREFILL, stands_on=["repeatable"], bitwise=True)
+@check(PREFILL, stands_on=["repeatable"], script="again", bitwise=True)
 @applies(
     "an assistant that goes on where the last call ended drafts otherwise",
     lambda runs: runs.case.plan.schedule != "heuristic",

@@ -14,6 +14,13 @@ from conformance.errors import BadInput, NotBuildable
 from conformance.plans.prefill import PrefillPlan
 
 OWN_DEFAULT = 20  # what an assistant's own config says where the call says how much to draft
+# What it may say besides: none of it is the call's, and drafts decide nothing.
+OWN: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "least": {"min_new_tokens": 4},
+    "most": {"max_length": 6},
+    "penalty": {"repetition_penalty": 1.5},
+}
 
 
 def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
@@ -28,6 +35,7 @@ def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
     own.assistant_confidence_threshold = plan.threshold
     if plan.assistant_static:
         own.cache_implementation = "static"
+    vars(own).update(OWN[plan.assistant_own])
     return model
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,8 +13,10 @@ from conformance import upstream
 from conformance.call import Call
 from conformance.drafting.assistants import assistant
 from conformance.drafting.parts import Parts
-from conformance.drafting.processors import EndsWith
+from conformance.drafting.processors import stop_conditions
 from conformance.plans.prefill import MODELS
+
+FIRST = 2  # a token of every vocabulary, to be forced
 
 
 class Calls(Parts):
@@ -20,48 +24,68 @@ class Calls(Parts):
 
     def model(self, parts: Sequence[str]) -> Any:
         """A new main model; where it is its own assistant it carries an assistant's settings."""
-        model = self.scenario.model()
+        model = self.begun() if "turns" in parts else self.scenario.model()
         if "draft" in parts and self.plan.drafter == "early_exit":
             own = model.generation_config
             own.num_assistant_tokens, own.num_assistant_tokens_schedule = self.plan.most, self.plan.schedule
             own.assistant_confidence_threshold = self.plan.threshold
         return model
 
+    def begun(self) -> Any:
+        """A new model that has had the earlier turns.
+
+        A conversation about images goes on with the model that began it, which keeps how far they move positions.
+        """
+        return copy.deepcopy(self.turns_model) if self.scenario.media else self.scenario.model()
+
+    @cached_property
+    def turns_model(self) -> Any:
+        """The one model of all earlier turns about images."""
+        return self.scenario.model()
+
     def call(self, parts: Sequence[str], model: Any, cache: Any = None) -> Call:
         """The call with these parts; `cache` holds what the earlier turns left."""
-        inputs = self._inputs(parts, model)
+        cached = self.turns[-1] if "turns" in parts else 0
+        inputs = self._inputs(parts, model, cached)
         extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
         if "draft" in parts and self.plan.drafter in MODELS:
             extras["assistant_model"] = assistant(self.scenario, self.plan)
-        cached = self.turns[-1] if "turns" in parts else 0
-        start = {"cached": cached, "only_new": self.plan.only_new and "embeds" not in parts}
+        start = {"cached": cached, "only_new": "embeds" not in parts and self.left_out(cached, self.width) > 0}
         return Call(
             inputs=inputs,
             generation_config=self.scenario.generation_config(**self.config(parts)),
             mechanism="assisted" if "draft" in parts else "prefill",
-            criteria=(EndsWith(self.stops),) if self.stops else (),
+            criteria=stop_conditions(self.stops, self.scenario.vocabulary, self.plan.stop_strings),
             extras=extras,
-            options={**(start if cached else {}), **self._media(inputs)},
+            options={**(start if cached else {}), **self.media_options(inputs, cached)},
         )
 
-    def _media(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """For the reference: which inputs are no text, and where in the prompt the last of them ends."""
-        if self.scenario.media is None:
-            return {}
-        width, text = self.width, ("input_ids", "attention_mask", self.scenario.media.recipe.types)
-        ends = [0]
-        for row in self.rows:
-            ids = self.scenario.rows[row]
-            at = [place for place, token in enumerate(ids, width - len(ids)) if token == self.scenario.media.token]
-            ends.append(max(at, default=-1) + 1)
-        return {"media": tuple(name for name in inputs if name not in text), "media_end": max(ends)}
+    def media_options(self, inputs: dict[str, Any], cached: int) -> dict[str, Any]:
+        """For the reference: which inputs are no text, and where in the new part the last of them ends."""
+        names = self.media_names(inputs)
+        return {"media": names, "media_end": max(self.media_span[1] - cached, 0)} if names else {}
+
+    def media_names(self, inputs: dict[str, Any]) -> tuple[str, ...]:
+        """Which of these inputs are no text."""
+        media = self.scenario.media
+        text = ("input_ids", "attention_mask", media.recipe.types if media else "")
+        return tuple(name for name in inputs if name not in text) if media else ()
+
+    def whole_inputs(self, cached: int, until: int) -> dict[str, Any]:
+        """All that a call which goes on from `cached` positions could be given, with images only if they are new."""
+        inputs = dict(self.scenario.inputs(self.rows))
+        old = () if self.brings_images(cached, until) else self.media_names(inputs)
+        return {name: value for name, value in inputs.items() if name not in old}
 
     def config(self, parts: Sequence[str]) -> dict[str, Any]:
         """Changes to the case's generation config."""
         plan, asked = self.plan, {"no_repeat_ngram_size": self.plan.ngrams, "min_new_tokens": self.plan.min_new}
         changes: dict[str, Any] = {name: value for name, value in asked.items() if value}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
-        changes |= upstream.static_cache_settings() if plan.static and "turns" not in parts else {}
+        changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
+        changes |= upstream.static_cache_settings() if plan.static else {}
+        if "turns" in parts:  # whose cache is given
+            changes.pop("cache_implementation", None)
         changes |= {"prefill_chunk_size": plan.chunk} if "chunk" in parts else {}
         if "draft" in parts:
             changes |= self._drafting_config()
@@ -75,12 +99,12 @@ class Calls(Parts):
             return {"assistant_early_exit": plan.exit_layer}  # `num_assistant_tokens` is the model's own config's
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
-    def _inputs(self, parts: Sequence[str], model: Any) -> dict[str, Any]:
-        inputs: dict[str, Any] = dict(self.scenario.inputs(self.rows))
+    def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:
+        inputs = self.whole_inputs(cached, self.width)
         if "embeds" in parts:
             inputs = {"inputs_embeds": self.embeddings(model, inputs.pop("input_ids")), **inputs}
-        elif "turns" in parts and self.plan.only_new:
-            inputs["input_ids"] = inputs["input_ids"][:, self.turns[-1] :]
+        else:
+            inputs["input_ids"] = inputs["input_ids"][:, self.left_out(cached, self.width) :]
         if self.bare:
             inputs.pop("attention_mask")
         return inputs

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import torch
 
 from conformance import upstream
-from conformance.compare import crash_difference
+from conformance.compare import Noise, compare_steps, crash_difference
 from conformance.drafting.modes import modes
 from conformance.endings import until_end
 from conformance.outcome import Crash, Outcome
 from conformance.rows import OTHER_TOKENS, compare_decoded, feeds_other_tokens, forced_crash, processed_by
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
+
+UNSOUND = "plain decoding under these tokens is not what recomputing it gives"
 
 
 def works(runs: Runs, outcome: Outcome, beside: str) -> Comparison | None:
@@ -30,6 +33,8 @@ def raised(runs: Runs, crash: Crash, beside: str) -> Comparison:
     name = upstream.refusal(crash.type, crash.message)
     if name is None:
         return crash_difference(crash, beside)
+    if name in upstream.FOR_WANT_OF_A_CACHE and runs.alone[0].cache:
+        return crash_difference(crash, f"{beside} and returns the cache that is said to be missing")
     runs.events.add(f"refused: {name}")
     return Comparison(not_applicable=f"refused as documented: {name}")
 
@@ -82,8 +87,37 @@ def _row(runs: Runs, outcome: Outcome, parts: Sequence[str], index: int, row: in
     def processed(logits: Iterable[torch.Tensor]) -> list[torch.Tensor]:
         return processed_by(own.processors(parts), outcome, start, index, logits)
 
-    result = compare_decoded(runs, outcome, index, row, tokens, expected, processed, where)
-    return result + _possible(tokens, processed(expected), where) if settings.do_sample else result
+    def compared(steps: int) -> Comparison:
+        kept = tokens[:steps]
+        found = compare_decoded(runs, outcome, index, row, kept, expected[:steps], processed, where)
+        return found + _possible(kept, processed(expected[:steps]), where) if settings.do_sample else found
+
+    result = compared(len(tokens))
+    sound = _sound_steps(runs, row, tokens, expected) if result.differences else len(tokens)
+    if sound == len(tokens):
+        return result
+    before = compared(sound)
+    return before if before.differences else Comparison(not_applicable=UNSOUND)
+
+
+def _sound_steps(runs: Runs, row: int, tokens: Sequence[int], plain: Sequence[torch.Tensor]) -> int:
+    """How many steps of plain decoding under these tokens are those of recomputing everything.
+
+    The rung below has judged that for the tokens of plain decoding itself, but a run that is sampled, or that other
+    processors steer, has others. Beyond that step plain decoding is no measure.
+    """
+    if "not_incremental" in runs.facts or runs.alone[row].tokens(0)[: len(tokens)] == list(tokens):
+        return len(tokens)
+    exact, noise = runs.oracle.logits(row, tokens), runs.noise(row, tokens)
+    for step, (got, wanted) in enumerate(zip(plain, exact, strict=True)):
+        here = partial(_at, noise, step)
+        if compare_steps("logits", [got], [wanted], here, "", runs.bound).differences:
+            return step
+    return len(tokens)
+
+
+def _at(noise: Noise, step: int, _: int) -> float:
+    return noise(step)
 
 
 def _possible(tokens: Sequence[int], scores: Sequence[torch.Tensor], where: str) -> Comparison:

@@ -12,7 +12,10 @@ def count_turns(runs: Runs) -> None:
     """The events of a run that continues a cache."""
     own = modes(runs)
     runs.events |= {"turns: one" if len(own.turns) == 1 else "turns: several"}
-    runs.events |= {f"turns: {'only new ids' if runs.case.plan.only_new else 'all ids'}"}
+    cached = own.turns[-1]
+    runs.events |= {f"turns: {'only new ids' if own.left_out(cached, own.width) else 'all ids'}"}
+    if runs.scenario.media:
+        runs.events |= {f"turns: images {'come later' if own.brings_images_itself else 'in the cache'}"}
     runs.events |= {"turns: no mask"} if own.bare else set()
 
 

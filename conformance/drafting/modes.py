@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from conformance.drafting.calls import Calls
-from conformance.drafting.preparations import Belongings, MediaUse, Preparations
+from conformance.drafting.media_use import MediaUse
+from conformance.drafting.preparations import Belongings, Preparations
 from conformance.drafting.processors import After, Forced
 from conformance.drafting.turns import FirstTurnRaised, earlier_turns
 from conformance.outcome import Crash, Outcome
@@ -35,7 +36,10 @@ class Modes(Calls):
         cache = self.cache() if "turns" in parts else None
         if isinstance(cache, Crash):
             return Outcome(crash=cache)
-        model = self.models.setdefault(tuple(parts), self.model(parts)) if model is None else model
+        if model is None:
+            if tuple(parts) not in self.models:
+                self.models[tuple(parts)] = self.model(parts)
+            model = self.models[tuple(parts)]
         call = self.call(parts, model, cache).replace(**changes)
         return self.runs.run(call, model=model, watch=True, probes=(Preparations(), Belongings(), MediaUse()))
 

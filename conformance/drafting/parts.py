@@ -45,15 +45,61 @@ class Parts:
 
     @property
     def turns(self) -> tuple[int, ...]:
-        """The positions cached by earlier calls that every row has, and that leave something to continue with."""
-        if self.scenario.encoder_decoder or self.scenario.media:
+        """The positions cached by earlier calls that every row has, and that leave something to continue with.
+
+        Images arrive in one call, all together; those that take no positions are never continued, nor is a prompt that
+        in parts is another one.
+        """
+        media = self.scenario.media
+        if self.scenario.encoder_decoder or "whole_prompt" in self.runs.facts or (media and media.token is None):
             return ()
-        return tuple(sorted({turn for turn in self.plan.turns if turn > self.padding < self.width > turn}))
+        first, end = self.media_span
+        whole = [turn for turn in set(self.plan.turns) if not first < turn < end]
+        return tuple(sorted(turn for turn in whole if self.padding < turn < self.width))
+
+    @cached_property
+    def media_span(self) -> tuple[int, int]:
+        """The positions from the first placeholder of these rows to the last, (0, 0) where there is none."""
+        token, width = getattr(self.scenario.media, "token", None), self.width
+        rows = [self.scenario.rows[row] for row in self.rows]
+        places = [at for row in rows for at, its in enumerate(row, width - len(row)) if its == token]
+        return (min(places), max(places) + 1) if places else (0, 0)
+
+    def brings_images(self, cached: int, until: int) -> bool:
+        """Whether a call that takes the prompt from one position to another brings the images with it."""
+        first, end = self.media_span
+        return self.scenario.media is not None and (end == 0 or cached <= first < until)
+
+    @property
+    def brings_images_itself(self) -> bool:
+        """Whether the case's own call brings images, after all earlier turns."""
+        return self.brings_images(self.turns[-1] if self.turns else 0, self.width)
+
+    def left_out(self, cached: int, until: int) -> int:
+        """How many ids such a call is not given, since the cache holds them.
+
+        A type that derives positions from the ids of its images needs them all where new images come.
+        """
+        media = self.scenario.media
+        derives = media is not None and media.recipe.derives_positions and self.brings_images(cached, until)
+        return cached if self.plan.only_new and not derives else 0
 
     @property
     def width(self) -> int:
         """The length of the longest of these rows."""
         return max(len(self.scenario.rows[row]) for row in self.rows)
+
+    @property
+    def first_iterations(self) -> int:
+        """How many preparations of the main model may be told of the first iteration: one a chunk."""
+        width = self.width - (self.turns[-1] if self.turns else 0)
+        return -(-width // self.plan.chunk) if self.has("chunk") and not self.scenario.encoder_decoder else 1
+
+    @property
+    def placeholders(self) -> int:
+        """How many positions of these rows stand for images or sound; 1 where they have none of their own."""
+        media = self.scenario.media
+        return sum(self.scenario.rows[row].count(media.token) for row in self.rows) or 1 if media else 1
 
     @property
     def padding(self) -> int:
@@ -91,4 +137,4 @@ class Parts:
             return 1
         if "embeds" in parts:
             return 0
-        return self.width - (self.turns[-1] if "turns" in parts and self.plan.only_new else 0)
+        return self.width - (self.left_out(self.turns[-1], self.width) if "turns" in parts else 0)

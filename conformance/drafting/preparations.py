@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,10 @@ from conformance.snapshots import changes, snapshot
 
 @dataclass(frozen=True)
 class Preparation:
-    """One call. ids: all that it was given of the first row; fed: how many positions the forward gets of each row."""
+    """One call. ids: all that it was given of the first row; fed: how many positions the forward gets of each row.
+
+    who: `main`, `assistant`, or `first layers`, which is the main model where it drafts for itself.
+    """
 
     who: str
     first: bool
@@ -44,21 +46,33 @@ class Preparations:
 
 @contextmanager
 def watched(model: Any, who: str, seen: list[Preparation]) -> Iterator[None]:
-    """Write the instance's preparations down while the block runs; its signature stays, since it is looked at."""
-    right = model.prepare_inputs_for_generation
+    """Write the instance's preparations down while the block runs; signatures stay, since they are looked at.
+
+    A model that drafts with its own first layers calls its own `generate` from within.
+    """
+    right, generate, depth = model.prepare_inputs_for_generation, model.generate, 0
 
     @functools.wraps(right)
     def prepare(input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         inputs = right(input_ids, *args, **kwargs)
         ids = tuple(input_ids[0].flatten().tolist()) if len(input_ids) else ()
-        seen.append(Preparation(who, upstream.told_first(kwargs), ids, _fed(inputs)))
+        seen.append(Preparation("first layers" if depth > 1 else who, upstream.told_first(kwargs), ids, _fed(inputs)))
         return inputs
 
-    model.prepare_inputs_for_generation = prepare
+    @functools.wraps(generate)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
+        depth += 1
+        try:
+            return generate(*args, **kwargs)
+        finally:
+            depth -= 1
+
+    model.prepare_inputs_for_generation, model.generate = prepare, counted
     try:
         yield
     finally:
-        del model.prepare_inputs_for_generation
+        del model.prepare_inputs_for_generation, model.generate
 
 
 def _fed(inputs: Mapping[str, Any]) -> int:
@@ -84,31 +98,3 @@ class Belongings:
 def _configs(model: Any) -> dict[str, Any]:
     found = snapshot(vars(model.config), "assistant.config")
     return found | snapshot(vars(model.generation_config), "assistant.generation_config")
-
-
-class MediaUse:
-    """A probe: which modules of both models got the call's images or sound, and how often: `WHO MODULE` → times."""
-
-    name = "media"
-
-    @contextmanager
-    def around(self, model: Any, call: Any) -> Iterator[Callable[[], dict[str, int]]]:
-        """Look at what reaches every module while the block runs."""
-        given = {t.data_ptr() for name, t in call.inputs.items() if t.is_floating_point() and name != "inputs_embeds"}
-        used: Counter[str] = Counter()
-        models = {"main": model, "assistant": call.extras.get("assistant_model")}
-        with ExitStack() as stack:
-            for who, one in models.items():
-                if given and one is not None:
-                    for name, module in one.named_modules():
-                        hook = _counting(used, f"{who} {name or 'itself'}", given)
-                        stack.callback(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
-            yield lambda: dict(used)
-
-
-def _counting(used: Counter[str], name: str, given: set[int]) -> Callable[..., None]:
-    def count(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor))
-        used[name] += any(tensor.data_ptr() in given for tensor in tensors)
-
-    return count

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import LogitsProcessor, StoppingCriteria
+from transformers import LogitsProcessor, StoppingCriteria, StopStringCriteria
+
+from conformance.endings import LETTERS, text_of
+from conformance.stopping_settings import tokenizer
 
 
 class EndsWith(StoppingCriteria):
@@ -18,6 +21,17 @@ class EndsWith(StoppingCriteria):
     def __call__(self, input_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
         """Of shape (batch,)."""
         return torch.isin(input_ids[:, -1], self.tokens)
+
+
+def stop_conditions(tokens: Sequence[int], vocabulary: int, as_text: bool) -> tuple[StoppingCriteria, ...]:
+    """What stops after any of these tokens; `as_text`: a stop string where no other tokens together read as it does."""
+    told = [token for token in tokens if as_text and LETTERS[0] not in text_of(token)[1:]]
+    others = [token for token in tokens if token not in told]
+    found: list[StoppingCriteria] = [EndsWith(others)] if others else []
+    if told:
+        strings = [text_of(token) for token in told]
+        found.append(StopStringCriteria(tokenizer=tokenizer(vocabulary), stop_strings=strings))
+    return tuple(found)
 
 
 class Forced(LogitsProcessor):

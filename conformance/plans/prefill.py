@@ -11,26 +11,6 @@ from conformance.case import Case, Plan
 Drafter = Literal["none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit"]
 MODELS = ("same", "noisy", "shallow", "other", "scripted")  # the drafters that are an assistant model
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
-EVENTS = (
-    "drafted",
-    *(f"draft: {share} accepted" for share in ("none", "some", "all")),
-    "draft: several rounds",
-    "draft: ends inside",
-    "draft: ends at its last token",
-    "draft: ends in a rejected one",
-    "draft: length reached",
-    "draft: crosses the window",
-    "chunks: several",
-    "chunks: the last one partial",
-    "turns: one",
-    "turns: several",
-    "turns: all ids",
-    "turns: only new ids",
-    "turns: no mask",
-    "prompt: embeddings",
-    "cache: static",
-    "refused: several rows",
-)
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
 
@@ -40,9 +20,12 @@ class PrefillPlan(Plan, family="prefill"):
 
     turns: how many positions of the prompt each earlier call has left in the cache, which the next continues;
     decoded: how many of them it decoded, one after the other, rather than prefilled.
-    script: right or wrong, position by position of a scripted assistant, over and over. stop_at: steps whose token in
-    plain decoding a custom stop condition waits for. raises: after so many calls a user's processor raises, where a
-    check wants an error. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not asked for.
+    script: right or wrong, position by position of a scripted assistant, over and over. assistant_own: what the
+    assistant's own generation config says besides. stop_at: steps whose token in plain decoding a custom stop condition
+    waits for, or where it can be told so, a stop string. raises: after so many calls a user's processor raises, where a
+    check wants an error. static: with turns, the cache that they leave is one that the caller made. forced_first: the
+    first token is forced, where the decoder starts with one. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
+    asked for.
     """
 
     drafter: Drafter = "none"
@@ -54,21 +37,24 @@ class PrefillPlan(Plan, family="prefill"):
     schedule: Literal["constant", "heuristic", "heuristic_transient"] = "constant"
     threshold: Annotated[float, Field(ge=0.0, le=0.4)] = 0.0
     assistant_static: bool = False
+    assistant_own: Literal["nothing", "least", "most", "penalty"] = "nothing"
     ngram: Annotated[int, Field(ge=1, le=3)] = 2
     exit_layer: Annotated[int, Field(ge=1, le=3)] = 1
     chunk: Annotated[int, Field(ge=0, le=32)] = 0
     turns: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(max_length=3, strict=False)] = ()
     decoded: Annotated[int, Field(ge=0, le=4)] = 0
-    made_by: Literal["plain", "chunked", "lookup"] = "plain"
+    made_by: Literal["plain", "chunked", "lookup", "assisted"] = "plain"
     only_new: bool = False
     bare: bool = False
     embeds: bool = False
     static: bool = False
     stop_at: Annotated[tuple[Annotated[int, Field(ge=0, lt=64)], ...], Field(max_length=4, strict=False)] = ()
+    stop_strings: bool = False
     raises: Annotated[int, Field(ge=0, le=8)] = 0
     ngrams: Annotated[int, Field(ge=0, le=4)] = 0
     min_new: Annotated[int, Field(ge=0, le=8)] = 0
     guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
+    forced_first: bool = False
 
     @property
     def drafts(self) -> bool:
@@ -98,13 +84,21 @@ class PrefillPlan(Plan, family="prefill"):
         if (self.turns or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
         helped = {"same": "helped", "noisy": "helped_noisy", "lookup": "helped_alone", "early_exit": "helped_alone"}
+        helped["none"] = "helped_alone"
         several = not self.drafts and len(scenario.rows) > 1
         compared = {"compared": "compared_row"} if several else {}
         return {"arriving": arriving, "helped": helped.get(self.drafter, "helped_other"), **compared}
 
     def stands_alone(self) -> bool:
-        """Not where the assistant follows a script, nor where embeddings go on from a cache."""
-        return self.drafter != "scripted" and not ((self.turns or self.bare) and self.embeds)
+        """Not where an assistant follows a script or its own config, a cache is not a plain call's, or a stop is text.
+
+        Nor where embeddings go on from a cache.
+        """
+        if self.drafter == "scripted" or self.assistant_own != "nothing" or self.stop_strings:
+            return False
+        if self.turns and (self.static or self.made_by == "assisted"):
+            return False
+        return not ((self.turns or self.bare) and self.embeds)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the prompt arrives and who drafts."""

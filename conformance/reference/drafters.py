@@ -108,11 +108,14 @@ class FirstLayers:
 
 @contextmanager
 def only_first_layers(model: Any, layers: int) -> Iterator[None]:
-    """The model without its later layers, for the length of a block, whatever is raised inside it."""
+    """The model without its later layers, for the length of a block, whatever is raised inside it.
+
+    Those of what decodes: a tower for images may have as many.
+    """
     count = model.config.get_text_config(decoder=True).num_hidden_layers
     places = [
         (parent, name, child)
-        for parent in model.modules()
+        for parent in (model.get_decoder() or model).modules()
         for name, child in parent.named_children()
         if isinstance(child, torch.nn.ModuleList) and len(child) == count
     ]

@@ -24,14 +24,16 @@ def assignments(finding: Finding, body: str, used: set[str]) -> list[str]:
     case, scenario, says = finding.case, Scenario(finding.case), pieces.piece(body).says
     planned = constants_of(scenario)
     rows = says.get("ROWS", "finding")
+    if rows == "running":
+        rows = "first" if case.plan.drafts else "all"
     owners = ("*", scenario.architecture.model_type)
     kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
     row = 0 if rows == "first" else row_of(finding)
     width = 1 if rows == "none" else scenario.width(None if rows == "all" else [row])
     fields = _of_use(set_fields(scenario.generation_config(width, **_room(says, planned))), body)
     sources = {
-        "INPUTS": assigned("INPUTS", tensors(scenario.inputs(None if rows == "all" else [row]))),
-        "ALONE": assigned("ALONE", tensors(scenario.inputs([row]))),
+        "INPUTS": assigned("INPUTS", tensors(scenario, None if rows == "all" else [row])),
+        "ALONE": assigned("ALONE", tensors(scenario, [row])),
         "ROW": f"ROW = {row}",
         "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
         "KEPT": "\n".join(fitted(f"KEPT = {literal(kept)}")),

@@ -8,6 +8,7 @@ from typing import Any
 from conformance.architectures.apply import build
 from conformance.architectures.defaults import config_class_of, default_config
 from conformance.architectures.overrides import override
+from conformance.build import Scenario
 from conformance.case import Case, plain
 from conformance.reporting.source import literal
 
@@ -37,6 +38,9 @@ def set_fields(generation_config: Any) -> dict[str, Any]:
     return {k: v for k, v in fields.items() if v is not None and v is not False and v != DEFAULTS.get(k)}
 
 
-def tensors(inputs: dict[str, Any]) -> dict[str, str]:
-    """Name → source of each tensor."""
-    return {name: f"torch.tensor({literal(tensor.tolist())})" for name, tensor in inputs.items()}
+def tensors(scenario: Scenario, rows: list[int] | None) -> dict[str, str]:
+    """Name → source of each tensor of the inputs of these rows; images are drawn as weights are."""
+    chosen = list(range(len(scenario.rows)) if rows is None else rows)
+    drawn = scenario.media.sources(chosen, scenario.case.model.dtype) if scenario.media else {}
+    inputs = scenario.inputs(rows)
+    return {name: drawn.get(name, f"torch.tensor({literal(tensor.tolist())})") for name, tensor in inputs.items()}

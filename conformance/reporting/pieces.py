@@ -5,8 +5,9 @@ returns two dictionaries: what is expected and what is got. It imports what the 
 and functions that bodies share from the other modules there. Those imports are for the linter: a script holds the
 functions themselves. Nothing in `scripts/` is ever imported or run. A body tells of itself, by literals:
 
-- `ROWS`: which rows INPUTS hold: `finding` (the one that the finding is about, the default), `first` or `all`;
-  `none` where it uses no INPUTS and its call starts with one token;
+- `ROWS`: which rows INPUTS hold: `finding` (the one that the finding is about, the default), `first`, `all`, or
+  `running`: the first where the plan drafts, else all; `none` where it uses no INPUTS and its call starts with one
+  token;
 - `ROOM_FOR`: the constant of tokens that are fed, for which SETTINGS leave room, with nothing that stops before;
 - `UNSEEN`: fields of a finding that the body does not compare: the script of such a finding replays its case;
 - `WHOLE_OUTCOME`: it compares all that a call returns, so SETTINGS keep every output;

@@ -68,7 +68,8 @@ def body_name(finding: Finding) -> str | None:
     check, field = finding.signature.check, finding.signature.field
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    replayed = criteria or case.prompt.images or case.model.tied or (case.plan and not case.plan.stands_alone())
+    turns = case.prompt.images and getattr(case.plan, "turns", ())
+    replayed = criteria or turns or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})

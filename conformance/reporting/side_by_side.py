@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from rich.console import Console
 
 from conformance.judge import Judgement
+from conformance.outcome import Crash
 from conformance.reporting.columns import print_table, say
 from conformance.reporting.wording import rule_of
 from conformance.runs import Runs
@@ -14,19 +17,29 @@ from conformance.runs import Runs
 Cells = tuple[str, str, str, str, str]
 
 
+@dataclass(frozen=True)
+class Pair:
+    """What is shown: in words, the heads of both columns, and a line for each row and step."""
+
+    what: str
+    left: str
+    right: str
+    cells: Iterable[Cells]
+
+
 def print_side_by_side(console: Console, judgement: Judgement) -> None:
-    """The subject's plain decoding beside the oracle; nothing where the runs were another process's."""
+    """The runs that the family's checks compare; nothing where they were another process's."""
     if judgement.runs is not None:
+        shown = pair_of(judgement.runs)
         for line in title(judgement.runs, judgement.failures()):
             say(console)(line)
-        heads = ("row", "step", judgement.runs.subject.name, "oracle", "largest gap of logits")
-        print_table(console, [heads, *_rows(judgement.runs)])
+        heads = ("row", "step", shown.left, shown.right, "largest gap of logits")
+        print_table(console, [heads, *shown.cells])
 
 
 def title(runs: Runs, failed: Iterable[str]) -> Iterator[str]:
     """Which two runs are shown, and what the checks that failed are about, which may be other runs."""
-    shown = f"plain decoding by {runs.subject.name}, and the oracle under the same tokens"
-    yield f"\nShown: {shown}."
+    yield f"\nShown: {pair_of(runs).what}."
     names = list(failed)
     for name in names:
         yield f"{name} failed, whose rule is: {rule_of(name)}"
@@ -34,18 +47,90 @@ def title(runs: Runs, failed: Iterable[str]) -> Iterator[str]:
         yield "Where a rule is about other runs than those shown, these may agree."
 
 
+def pair_of(runs: Runs) -> Pair:
+    """The two runs that the checks of the case's family compare; plain decoding and the oracle where it has none."""
+    return PAIRS.get(runs.case.family, _plain)(runs)
+
+
+def _plain(runs: Runs) -> Pair:
+    name = runs.subject.name
+    return Pair(f"plain decoding by {name}, and the oracle under the same tokens", name, "oracle", _rows(runs))
+
+
 def _rows(runs: Runs) -> Iterator[Cells]:
     """Per row and step: the subject's token, the oracle's under the same tokens, the largest gap of their logits."""
     if runs.batch.crash:
-        yield "all", "", str(runs.batch.crash), "", ""
+        yield _ended("all", runs.batch.crash)
         return
     for row in runs.rows:
-        yield from _steps(runs, row)
+        index = runs.sequences(row)[0]
+        tokens = runs.kept(row, runs.batch.tokens(index))
+        for step, (token, expected) in enumerate(zip(tokens, runs.oracle.logits(row, tokens), strict=True)):
+            got = runs.batch.logits[step][index].double()
+            gap = float((got - expected.double()).nan_to_num().abs().max())
+            yield str(row), str(step), str(token), str(int(expected.argmax())), f"{gap:.1e}"
 
 
-def _steps(runs: Runs, row: int) -> Iterator[Cells]:
-    index = runs.sequences(row)[0]
-    tokens = runs.kept(row, runs.batch.tokens(index))
-    for step, (token, expected) in enumerate(zip(tokens, runs.oracle.logits(row, tokens), strict=True)):
-        gap = float((runs.batch.logits[step][index].double() - expected.double()).abs().max())
-        yield str(row), str(step), str(token), str(int(expected.argmax())), f"{gap:.1e}"
+def _ended(row: str, left: Crash | None, right: Crash | None = None) -> Cells:
+    return row, "", "" if left is None else str(left), "" if right is None else str(right), ""
+
+
+def _prefilled(runs: Runs) -> Pair:
+    """The call with all that the plan adds, and plain decoding of each row under its tokens."""
+    from conformance.drafting.modes import modes
+
+    parts = {"embeds": "embeddings", "turns": "a cache of earlier turns", "chunk": "chunks", "draft": "drafts"}
+    asked = ", ".join(parts[part] for part in modes(runs).everything) or "nothing more"
+    name = runs.subject.name
+    what = f"the call with {asked} by {name}, and plain decoding of each row under the same tokens"
+    return Pair(what, name, "plain decoding", _beside_plain(runs))
+
+
+def _beside_plain(runs: Runs) -> Iterator[Cells]:
+    from conformance.drafting.modes import modes
+    from conformance.endings import until_end
+
+    own = modes(runs)
+    outcome = own.outcome(own.everything)
+    if outcome.crash or outcome.sequences is None:
+        yield _ended("all", outcome.crash)
+        return
+    for index, row in enumerate(own.rows):
+        tokens = until_end(outcome.sequences[index, own.start(own.everything) :].tolist(), own.ends)
+        plain = runs.alone_under(row, tokens)
+        if isinstance(plain, Crash):
+            yield _ended(str(row), None, plain)
+            continue
+        for step, (token, its, logits) in enumerate(zip(tokens, plain, outcome.logits, strict=False)):
+            gap = float((logits[index].double() - its[0].double()).nan_to_num().abs().max())
+            yield str(row), str(step), str(token), str(int(its[0].argmax())), f"{gap:.1e}"
+
+
+def _stopped(runs: Runs) -> Pair:
+    """The same call one step late and at once."""
+    from conformance.stopping.pairs import lacks
+
+    if lacks(runs) is not None:
+        return _plain(runs)
+    name = runs.subject.name
+    what = f"the call by {name} stopped one step late, and the same call stopped at once"
+    return Pair(what, "one step late", "at once", _late_and_at_once(runs))
+
+
+def _late_and_at_once(runs: Runs) -> Iterator[Cells]:
+    from conformance.stopping.pairs import runs_of
+
+    both = runs_of(runs)
+    late, once = both.deferred, both.immediate
+    if late.crash or once.crash or late.sequences is None:
+        yield _ended("all", late.crash, once.crash)
+        return
+    for index in range(late.sequences.shape[0]):
+        for step, (token, its) in enumerate(zip(late.tokens(index), once.tokens(index), strict=False)):
+            gap = ""
+            if late.logits and once.logits:
+                gap = f"{float((late.logits[step][index] - once.logits[step][index]).nan_to_num().abs().max()):.1e}"
+            yield str(index), str(step), str(token), str(its), gap
+
+
+PAIRS: Mapping[str, Callable[[Runs], Pair]] = MappingProxyType({"prefill": _prefilled, "stopping": _stopped})

@@ -29,6 +29,7 @@ from conformance.upstream.forwards import (
     advance,
     ask_for_fewer_logits,
     ask_for_logits,
+    encoded_positions,
     first_inputs,
     keep_cache,
     kwargs_at,
@@ -52,7 +53,7 @@ from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanis
 from conformance.upstream.models import forward_parameters, model_class, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
-from conformance.upstream.refusals import REFUSALS, refusal
+from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
 from conformance.upstream.releases import NEWEST_TESTED, OLDEST, PACKAGES, as_numbers, release, versions
 from conformance.upstream.special_tokens import (
     SPECIAL_TOKEN_WARNINGS,
@@ -67,6 +68,7 @@ from conformance.upstream.special_tokens import (
 __all__ = [
     "CACHE_NAMES",
     "ENCODED",
+    "FOR_WANT_OF_A_CACHE",
     "LACKING",
     "MECHANISMS",
     "NEWEST_TESTED",
@@ -91,6 +93,7 @@ __all__ = [
     "can_be_put_back",
     "can_record",
     "crop_takes_a_count",
+    "encoded_positions",
     "file_reader_knows",
     "first_inputs",
     "fixed_size",

@@ -123,3 +123,14 @@ def tells_first(model_class: type) -> bool:
 def told_first(kwargs: Mapping[str, Any]) -> bool:
     """Whether these arguments of a preparation tell it that it is of the first iteration."""
     return bool(kwargs.get(FIRST))
+
+
+def encoded_positions(kwargs: Mapping[str, Any]) -> int:
+    """Of how many positions of the prompt these inputs of a forward bring what was encoded before."""
+    given = (output for name in ENCODED for output in (kwargs.get(name) or {}).values() if output is not None)
+    features = (output.pooler_output for output in given)
+    return sum(
+        part.numel() // part.shape[-1]
+        for found in features
+        for part in (found if isinstance(found, (list, tuple)) else [found])
+    )

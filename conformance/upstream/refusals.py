@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What the documentation of assisted generation, of caches and of chunked prefill refuses: name → type, how it begins.
+# What the documentation of generation, of caches and of forwards refuses: name → type, how it begins.
 REFUSALS = {
     "several rows": ("ValueError", "assisted generate is only supported for batch_size = 1"),
     "stateful": ("ValueError", "assisted generation is not supported with stateful models"),
@@ -12,8 +12,13 @@ REFUSALS = {
     "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
     "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
     "images in chunks": ("ValueError", "Chunked prefill cannot split the raw multimodal inputs"),
+    # Models of the Mamba family before 5.3.
+    "positions untold": ("ValueError", "You have to specify the `cache_position` manually"),
     "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
 }
+
+# Those that are for a call without a cache: no documentation says that they are for a model that makes its own.
+FOR_WANT_OF_A_CACHE = ("no cache", "chunks without a cache")
 
 
 def refusal(error_type: str, message: str) -> str | None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
+from conformance.architectures.media import takes_media
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
-from conformance.strategies.prompts import media_span, prompts
+from conformance.strategies.prompts import media_span, prompts, whole_parts
 from conformance.strategies.ranges import rarely
-from conformance.strategies.settings import settings
+from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
@@ -26,12 +27,18 @@ FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lo
 def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
-    decoder_only = catalogue.get(architecture).task == "causal"
-    drafter = draw(drafters(decoder_only=decoder_only, always=any(event.startswith("draft") for event in towards)))
+    drafter = draw(
+        drafters(decoder_only=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
+    )
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
     plan = draw(plans(model=model, prompt=prompt, settings=chosen, drafter=drafter))
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+def decoder_only(architecture: str) -> bool:
+    """Whether a type has no encoder that reads the prompt; the mapping of speech models holds both."""
+    return catalogue.get(architecture).task != "seq2seq" or takes_media(architecture)
 
 
 def drafters(*, decoder_only: bool, always: bool = False) -> st.SearchStrategy[str]:
@@ -51,7 +58,7 @@ def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
         prompts(
             vocabulary=FEW_TOKENS if few else vocabulary,
             rows=(drawn, drawn),
-            length=(1, 18),
+            length=draw(rarely((1, 1), (1, 18), one_in=12)),  # a single position is a prefill like no other
             landmarks=landmarks_of(model),
             images=media_span(model.architecture),
         )
@@ -65,7 +72,7 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
     chosen = draw(
         settings(
             vocabulary=vocabulary_of(model),
-            new_tokens=(1, 14 if drafts else 6),
+            new_tokens=draw(rarely((1, 3), (4, 16), one_in=6)) if drafts else (1, 6),
             rows=len(prompt.rows),
             attentions=eager and not drafts,
             by_tokens=True,
@@ -73,6 +80,7 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
     )
     if drafts:
         chosen = chosen.replace(
+            **draw(for_and_against(chosen.model_dump())),
             output_hidden_states=draw(rarely(True, False, one_in=3)),
             output_attentions=eager and draw(rarely(True, False, one_in=4)),
         )
@@ -83,13 +91,13 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings, drafter: str) -> PrefillPlan:
     """Drafting as `drafter` says; earlier turns, chunks and embeddings in about a third of the draws each."""
     fields: dict[str, Any] = {"drafter": drafter}
-    decoder_only = catalogue.get(model.architecture).task == "causal"
     width = max(len(row) for row in prompt.rows)
     if drafter != "none":
         fields |= draw(drafting(settings.max_new_tokens))
     seldom = 6 if drafter != "none" else 3
-    if decoder_only and width > 1 and draw(rarely(True, False, one_in=seldom)):
-        fields |= draw(arriving(width))
+    parts = whole_parts(model.architecture, prompt)
+    if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
+        fields |= draw(arriving(parts))
     if draw(rarely(True, False, one_in=seldom)):
         fields |= {"embeds": True, "guidance": 1.0}  # what guides is taken from the prompt's last id
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
@@ -112,26 +120,29 @@ def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
         "schedule": draw(st.sampled_from(("constant", "constant", "heuristic", "heuristic_transient"))),
         "threshold": draw(st.sampled_from((0.0, 0.0, 0.0, 0.2, 0.4))),
         "assistant_static": draw(rarely(True, False, one_in=12)),
+        "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
         "ngram": draw(st.integers(1, 3)),
         "exit_layer": draw(rarely(2, 1, one_in=4)),
     }
     if draw(rarely(True, False, one_in=3)):
         fields["stop_at"] = tuple(draw(st.lists(st.integers(0, limit - 1), min_size=1, max_size=2, unique=True)))
+        fields["stop_strings"] = draw(rarely(True, False, one_in=4))
     fields["raises"] = draw(st.integers(0, 6))
     fields["ngrams"] = draw(rarely(2, 0, one_in=10))
     fields["min_new"] = draw(rarely(3, 0, one_in=10))
     fields["guidance"] = draw(rarely(1.5, 1.0, one_in=16))
+    fields["forced_first"] = draw(rarely(True, False, one_in=16))
     return fields
 
 
 @st.composite
-def arriving(draw: st.DrawFn, width: int) -> dict[str, Any]:
+def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     """Earlier calls that leave one to three growing parts of the prompt in the cache."""
-    turn = st.integers(1, width - 1)
+    turn = st.sampled_from(parts)
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
         "decoded": draw(st.integers(0, 3)),
-        "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup"))),
+        "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup", "assisted"))),
         "only_new": draw(st.booleans()),
         "bare": draw(rarely(True, False, one_in=3)),
     }

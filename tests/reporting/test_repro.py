@@ -18,7 +18,18 @@ from conformance.reporting.case_source import constructor_arguments
 from conformance.reporting.repro import body_name, render_script, uncounted
 from conformance.reporting.source import broken, fitted
 
-STANDARD = {"hashlib", "sys", "inspect", "collections", "contextlib", "copy", "tempfile", "traceback", "unittest"}
+STANDARD = {
+    "functools",
+    "hashlib",
+    "sys",
+    "inspect",
+    "collections",
+    "contextlib",
+    "copy",
+    "tempfile",
+    "traceback",
+    "unittest",
+}
 VERSIONS = {"transformers": "5.24.0", "torch": "2.13.0"}
 
 

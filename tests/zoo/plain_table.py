@@ -8,6 +8,7 @@ from zoo.fault import seen as _seen
 
 CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
+FORWARD = "forward-counts-from-the-cache"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
 
@@ -21,6 +22,7 @@ FAULTS = (
     Fault(CACHED, _seen(("nan", "scores")), subjects.LosesLogit),
     Fault(CACHED, _seen(LOGITS), subjects.ChoosesSecond),
     Fault(SEVERAL, _seen(LOGITS), planted=planted.several_tokens_in_another_order),
+    Fault(FORWARD, _seen(LOGITS), planted=planted.positions_start_anew),
     Fault(PADDED, _seen(LOGITS), subjects.SwapsRows),
     Fault(PADDED, _seen(("tokens", "padding")), subjects.KeepsEmitting),
     Fault(CACHED, _seen(("length", "sequences")), subjects.IgnoresEnd),

@@ -11,6 +11,7 @@ import torch
 from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.generation.utils import GenerationMixin
 from transformers.modeling_utils import PreTrainedModel
+from transformers.models.llama.modeling_llama import LlamaModel
 
 from conformance import upstream
 from conformance.reference import decode
@@ -27,6 +28,21 @@ def several_tokens_in_another_order() -> Iterator[None]:
         return right(self, keys, values, *args, **kwargs)
 
     with patch.object(DynamicLayer, "update", update):
+        yield
+
+
+@contextmanager
+def positions_start_anew() -> Iterator[None]:
+    """A forward that is told no positions counts them from zero, whatever its cache holds."""
+    right = LlamaModel.forward
+
+    @functools.wraps(right)
+    def forward(self, input_ids=None, *args, position_ids=None, **kwargs):
+        if position_ids is None and input_ids is not None:
+            position_ids = torch.arange(input_ids.shape[1])[None]
+        return right(self, input_ids, *args, position_ids=position_ids, **kwargs)
+
+    with patch.object(LlamaModel, "forward", forward):
         yield
 
 

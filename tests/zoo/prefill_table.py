@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.subjects.reference import Reference
 from zoo import drafting
-from zoo.fault import Fault, seen
+from zoo.fault import Fault, seen, steered
 
 ASSISTED, LOOKUP, EXIT = "assisted-matches-plain", "prompt-lookup-matches-plain", "early-exit-matches-plain"
 CHUNKED, TURNS, EMBEDS = "chunked-prefill-matches-whole", "continuing-matches-from-scratch", "embeddings-match-ids"
@@ -21,37 +21,61 @@ EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifie
 ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified by the same loop"}
 
 
+DRAFTING = {"embeds": False, "turns": (), "chunk": 0, "static": False, "threshold": 0.0, "stop_at": (), "most": 4}
+UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
+ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
+
+
 def _planted(found_by, planted, *pairs, also=(), **parts):
-    return Fault(
-        found_by, seen(*pairs), Reference, planted, also=dict(also), examples=300 if parts.get("rare") else 50, **parts
-    )
+    rare = {"rare": True, "examples": 300} if "steered" in parts else {}
+    return Fault(found_by, seen(*pairs), Reference, planted, also=dict(also), **{**rare, **parts})
 
 
 FAULTS = (
     _planted(ASSISTED, drafting.accepts_one_too_many, ("tokens", "sequences"), also=ALSO_EARLIER),
-    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT, rare=True),
-    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT, rare=True),
+    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT),
+    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT),
     _planted(
         ASSISTED,
         drafting.ends_inside_drafts_ignored,
         ("length", "sequences"),
         ("length", "logits"),
         also=EVERY_DRAFT,
-        rare=True,
+        steered=steered(ASSISTED_BY_ITSELF, eos_at=((0, 2),)),
     ),
     _planted(ASSISTED, drafting.scores_of_rejected_tokens_kept, ("length", "logits"), also=EVERY_DRAFT),
-    _planted(LOOKUP, drafting.lookup_needs_an_occurrence, ("crash", "crash"), rare=True),
-    _planted(EXIT, drafting.layers_stay_cut, LOGITS, ("crash", "crash"), rare=True),
     _planted(
-        RECORDS, drafting.states_of_the_first_token, ("values", "hidden_states"), ("values", "attentions"), rare=True
+        LOOKUP,
+        drafting.lookup_needs_an_occurrence,
+        ("crash", "crash"),
+        steered=steered({**DRAFTING, "drafter": "lookup"}),
     ),
-    _planted(BELIEVED, drafting.assistant_keeps_rejected_tokens, ("tokens", "draft"), rare=True),
+    _planted(
+        EXIT,
+        drafting.layers_stay_cut,
+        LOGITS,
+        ("crash", "crash"),
+        steered=steered({**DRAFTING, "drafter": "early_exit"}),
+    ),
+    _planted(
+        RECORDS,
+        drafting.states_of_the_first_token,
+        ("values", "hidden_states"),
+        ("values", "attentions"),
+        steered=steered(ASSISTED_BY_ITSELF, output_hidden_states=True),
+    ),
+    _planted(
+        BELIEVED,
+        drafting.assistant_keeps_rejected_tokens,
+        ("tokens", "draft"),
+        steered=steered(ASSISTED_BY_ITSELF),
+    ),
     _planted(
         CONFIGS,
         drafting.schedule_written_into_the_config,
         ("changed", "assistant.generation_config.num_assistant_tokens"),
     ),
-    _planted(LENGTH, drafting.drafts_too_much, ("length", "draft"), rare=True),
+    _planted(LENGTH, drafting.drafts_too_much, ("length", "draft"), steered=steered(ASSISTED_BY_ITSELF)),
     _planted(CACHE, drafting.cache_keeps_a_mode, ("added", "cache record_past"), ("changed", "cache record_past")),
     _planted(FIRST, drafting.never_first, ("missing", "is_first_iteration"), also={EMBEDS: "only then they are used"}),
     _planted(
@@ -63,12 +87,19 @@ FAULTS = (
         ("changed", "main media"),
         also={FIRST: "the second prefill is a first iteration too"},
         architecture="llava",
-        rare=True,
     ),
     _planted(CHUNKED, drafting.chunk_positions_off_by_one, LOGITS),
-    _planted(CHUNKED, drafting.last_partial_chunk_dropped, LOGITS, also={TURNS: "an earlier call is made in chunks"}),
-    _planted(TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash")),
-    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS, rare=True),
+    _planted(
+        CHUNKED,
+        drafting.last_partial_chunk_dropped,
+        LOGITS,
+        also={TURNS: "an earlier call is made in chunks"},
+        steered=steered({**UNDRAFTED, "chunk": 3}),
+    ),
+    _planted(
+        TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash"), steered=steered({**UNDRAFTED, "turns": (1,)})
+    ),
+    _planted(EMBEDS, drafting.embeddings_scaled, LOGITS, steered=steered({**UNDRAFTED, "embeds": True})),
     _planted(
         AGAIN, drafting.second_prefill_differs, ("changed", "logits"), ("changed", "sequences"), ("changed", "scores")
     ),

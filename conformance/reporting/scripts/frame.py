@@ -40,6 +40,9 @@ ENDS: list[int]  # tokens that end a row
 TURNS: list[tuple[int, int, dict[str, Any]]]  # earlier calls: ids from, to, and changes of the `GenerationConfig`
 GIVEN: int  # how many ids the call that continues leaves out
 MASKED: bool  # whether it is given a mask
+FIRSTS: int  # how many preparations of the main model may be told of the first iteration
+MOST: int  # tokens of a draft
+PLACEHOLDERS: int  # positions of the prompt that stand for images or sound
 DRAFTING: dict[str, Any]  # of the `GenerationConfig` of the model that drafts
 NOISE: tuple[int, float]  # seed and relative size of that in the assistant's weights
 OTHER: tuple[Any, ...]  # the assistant's class, config, kernel with weights, and own `GenerationConfig`
