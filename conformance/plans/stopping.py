@@ -72,11 +72,12 @@ class StoppingPlan(Plan, family="stopping"):
 
     def forms(self, scenario: Any) -> dict[str, str]:
         """What the caller passes, what is compared of a cache, and how a second call goes on."""
-        prepared = {"cannot": "prepared_refusing", "none": "prepared_wordless"}.get(self.words, "prepared")
-        prepared = "prepared_recording" if self.recording else prepared
+        changed = {"cannot": "prepared_refusing", "none": "prepared_wordless"}.get(self.words, "")
+        changed = "prepared_quantised" if self.quantised else "prepared" if self.recording else changed
+        passed = "caller_prepared" if changed else "caller_cache"
         return {
-            "caller": "caller_cache" if self.passed_in else "caller",
-            "prepared": "prepared_quantised" if self.quantised else prepared,
+            "caller": passed if self.passed_in else "caller",
+            "prepared": changed or "prepared",
             "shown": "shown_static" if self.static else "shown",
             "following": "following_encoded" if scenario.encoder_decoder else "following",
         }

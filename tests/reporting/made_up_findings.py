@@ -58,7 +58,7 @@ BODIES = {
 PLANS = {
     "stopping": StoppingPlan(cache="fresh"),
     "deferral-refuses-when-it-must": StoppingPlan(cache="fresh", words="cannot"),
-    "no-trace-after-an-error": StoppingPlan(raises="processor", raises_at=2),
+    "no-trace-after-an-error": StoppingPlan(cache="fresh", raises="processor", raises_at=2),
     "prefill": PrefillPlan(drafter="same"),
     "prefill, in chunks": PrefillPlan(chunk=2),
     "cached": CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)),

@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance import upstream
 from conformance.build import Scenario
+from conformance.reporting.case_source import set_fields
 from conformance.reporting.source import literal
 from conformance.runs import Runs
 from conformance.stopping.calls import PLAIN, config_of, places
@@ -24,11 +25,17 @@ def constants(scenario: Scenario) -> dict[str, str]:
     return {
         "CHANGES": literal(config_of(runs)),
         "CACHE": literal(_cache(runs) if plan is not None and plan.passed_in else {}),
-        "SECOND": literal(PLAIN | {"max_new_tokens": 2}),
+        "SECOND": literal(_second(scenario)),
         "START": str(scenario.width()),
         "HOOK": literal(HOOKS.get(plan.raises, "")) if plan is not None else "''",
         "RAISES_AT": str(plan.raises_at),
     }
+
+
+def _second(scenario: Scenario) -> dict[str, Any]:
+    """Changes of the generation config for a call that goes on: those that change something."""
+    told = set_fields(scenario.generation_config())
+    return {name: value for name, value in PLAIN.items() if name in told} | {"max_new_tokens": 2}
 
 
 def _cache(runs: Runs) -> dict[str, Any]:

@@ -8,16 +8,12 @@ from typing import Any
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import CACHE, CHANGES, INPUTS, SETTINGS
-from conformance.reporting.scripts.prepared import prepared
 
 
 def given(model: Any) -> dict[str, Any]:
     """What `generate` is given."""
     made: dict[str, Any] = {}
-    model.generate(
-        **INPUTS,
-        generation_config=GenerationConfig(**SETTINGS | CHANGES | CACHE),
-        custom_generate=lambda _, ids, **keywords: (made.update(keywords), ids)[1],
-    )
+    config = GenerationConfig(**SETTINGS | CHANGES | CACHE)
+    model.generate(**INPUTS, generation_config=config, custom_generate=lambda _, ids, **new: (made.update(new), ids)[1])
     names = [name for name in ("cache", "past_key_values", "cache_params") if made.get(name) is not None]
-    return {**INPUTS, **{name: prepared(made[name]) for name in names}}
+    return {**INPUTS, **{name: made[name] for name in names}}

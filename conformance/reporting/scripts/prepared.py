@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""A cache of the caller's that is left as it is."""
+"""A cache of the caller's that records its past states."""
 
 from __future__ import annotations
 
@@ -8,4 +8,5 @@ from typing import Any
 
 def prepared(cache: Any) -> Any:
     """The cache that is passed."""
+    cache.activate_past_recording()
     return cache
