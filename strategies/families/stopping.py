@@ -16,7 +16,10 @@ from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
 
 LONGEST = 9  # new tokens
-CACHES: tuple[Literal["made", "fresh", "filled"], ...] = ("made", "made", "fresh", "filled")
+CACHES: dict[bool, tuple[Literal["made", "fresh", "filled"], ...]] = {
+    False: ("made", "made", "fresh", "filled"),
+    True: ("made", "fresh", "fresh", "filled"),  # where a hook raises: what it leaves shows in the caller's own
+}
 RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
     "",
     "",
@@ -81,7 +84,8 @@ def _sampled_ends(vocabulary: int, places: Sequence[tuple[int, int]]) -> st.Sear
 @st.composite
 def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings) -> ModelSpec:
     """The model with a table of positions that may end where the decoding does; as it is where it has no table."""
-    fed = 1 + draw(st.integers(0, chosen.max_new_tokens))
+    exactly = max((step for _, step in chosen.eos_at), default=1)  # the last new token, which is never fed
+    fed = draw(st.sampled_from((exactly, 1 + draw(st.integers(0, chosen.max_new_tokens)))))
     size = max(len(row) for row in prompt.rows) + fed
     paths = [path for path in model.config if formula_of(path.rsplit(".", 1)[-1]) == "positions"]
     return model.replace(config={**model.config, **dict.fromkeys(paths, size)})
@@ -92,7 +96,8 @@ def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it."""
     raises = draw(st.sampled_from(RAISES))
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
-    cache = draw(st.sampled_from(CACHES if settings.returned == 1 else CACHES[:-1]))
+    caches = CACHES[bool(raises)]
+    cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
     passed = cache != "made"
     return StoppingPlan(
         lag=draw(st.sampled_from((0, 1, 2, 2))),
