@@ -45,7 +45,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     chosen = draw(ended(model=model, rows=rows))
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
-    plan = draw(plans(settings=chosen))
+    plan = draw(plans(settings=chosen, alone=rows == 1))
     chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
 
@@ -92,8 +92,12 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
-    """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it."""
+def plans(draw: st.DrawFn, *, settings: Settings, alone: bool) -> StoppingPlan:
+    """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
+
+    `alone`: there is one row. Of several, those that end first are filled up with the pad id, which must then be one
+    that can be fed.
+    """
     raises = draw(st.sampled_from(RAISES))
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
     caches = CACHES[bool(raises)]
@@ -103,14 +107,14 @@ def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
         lag=draw(st.sampled_from((0, 1, 2, 2))),
         streamed=draw(st.booleans()),
         cache=cache,
-        static=draw(rarely(True, False, one_in=4)),
+        static=draw(rarely(True, False, one_in=6)),
         room=draw(st.sampled_from((None, 0, 1))) if passed else None,
         quantised=passed and draw(rarely(True, False, one_in=6)),
         words=draw(st.sampled_from(WORDS)) if passed else "its own",
         recording=passed and draw(rarely(True, False, one_in=6)),
         tensor_only=draw(rarely(True, False, one_in=8)),
         uncached=draw(rarely(True, False, one_in=20)),
-        pad_beyond=draw(rarely(True, False, one_in=24)),
+        pad_beyond=alone and settings.returned == 1 and draw(rarely(True, False, one_in=10)),
         assistant=draw(rarely(True, False, one_in=24)),
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
