@@ -138,7 +138,7 @@ def test_what_is_drawn_fits_the_plan():
 
 
 def test_every_way_of_stopping_is_drawn():
-    settings = [case.settings for case in drawn(200)]
+    settings = [case.settings for case in drawn(150)]
     for field in ("eos", "eos_at", "eos_unused", "stop_at", "row_stops", "min_new_tokens", "do_sample"):
         assert any(getattr(one, field) for one in settings), field
     assert {one.copies for one in settings} == {1, 2}
@@ -152,9 +152,9 @@ def test_ends_are_looked_for_after_what_a_filled_cache_holds():
 
 
 @pytest.mark.quality
-@pytest.mark.parametrize("architecture", ["llama", "mistral", "t5"])
+@pytest.mark.parametrize("architecture", ["llama", "t5"])
 def test_most_cases_undo_a_step_with_the_cache_outliving_the_call(architecture, folder):
     """Far above the floor of the family, which is for all types together: recurrent caches cannot be put back."""
-    explored(folder, Reference(), family="stopping", architecture=architecture, checks=[MATCHES], examples=100)
+    explored(folder, Reference(), family="stopping", architecture=architecture, checks=[MATCHES], examples=60)
     undone = [r for r in read(folder) if "undone: 1, the cache outlives" in r.get("events", ())]
-    assert len(undone) >= 40
+    assert len(undone) >= 24
