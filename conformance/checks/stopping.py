@@ -85,7 +85,7 @@ def _calls_of_hooks(both: Stopped) -> Comparison:
     return result
 
 
-@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_streamed", compares="pair", bitwise=True)
 @has_it
 @applies("nothing is streamed", lambda runs: runs.case.plan.streamed)
 @applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
@@ -113,7 +113,7 @@ def deferred_stop_streams_each_token_once(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_left", compares="pair", bitwise=True)
 @has_it
 @applies("no cache outlives the call", lambda runs: runs_of(runs).outlives)
 @both_run
@@ -140,7 +140,7 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
     return Comparison.of(*(replace(one, where=f"second call, {one.where}") for one in found.differences))
 
 
-@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_waits", compares="pair", bitwise=True)
 @has_it
 @applies("the next step may have no place, so its own flag is waited for", lambda runs: not runs_of(runs).tight)
 @applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
@@ -163,7 +163,7 @@ def deferral_never_waits_for_its_own_step(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_refused", compares="pair", bitwise=True)
 @has_it
 @applies("nothing here forbids to defer", lambda runs: bool(runs_of(runs).must_not_defer))
 @both_run
@@ -178,7 +178,7 @@ def deferral_refuses_when_it_must(runs: Runs) -> Comparison:
     return Comparison.of(Difference("changed", "deferral", f"refused: {both.must_not_defer}", "deferred"))
 
 
-@check(STOPPING, stands_on=[MATCHES], compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_error", compares="pair", bitwise=True)
 @has_it
 @applies("no hook is told to raise", lambda runs: bool(runs.case.plan.raises))
 @both_run

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from conformance.case import Case, Plan
 
+FILLED = 2  # tokens of the call that fills a cache
 OUTPUTS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 
 
@@ -69,9 +70,22 @@ class StoppingPlan(Plan, family="stopping"):
         found |= {"pad_token_id": vocabulary + 3} if self.pad_beyond else {}
         return found | ({"is_assistant": True} if self.assistant else {})
 
-    def constants(self, scenario: Any) -> dict[str, str]:
-        """The changes in the generation config."""
-        return {"CHANGES": repr(self.changes(scenario.vocabulary))}
+    def forms(self, scenario: Any) -> dict[str, str]:
+        """What the caller passes, what is compared of a cache, and how a second call goes on."""
+        changed = {"cannot": "prepared_refusing", "none": "prepared_wordless"}.get(self.words, "")
+        changed = "prepared_quantised" if self.quantised else "prepared" if self.recording else changed
+        passed = "caller_prepared" if changed else "caller_cache"
+        return {
+            "caller": passed if self.passed_in else "caller",
+            "prepared": changed or "prepared",
+            "shown": "shown_static" if self.static else "shown",
+            "following": "following_encoded" if scenario.encoder_decoder else "following",
+        }
+
+    def stands_alone(self) -> bool:
+        """Not with hooks that keep state, a cache that was filled before, or one that was changed in two ways."""
+        changed = [self.quantised, self.recording, self.words != "its own"]
+        return not (self.processor or self.stop_after or self.cache == "filled" or sum(changed) > 1)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What can be told before anything ran."""

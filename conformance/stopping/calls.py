@@ -9,12 +9,12 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
+from conformance.plans.stopping import FILLED
 from conformance.runs import Runs
 from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, StatefulProcessor
 from conformance.stopping_settings import own_criteria
 from conformance.subjects.installed import Installed
 
-FILLED = 2  # tokens of the call that fills a cache
 NOTHING = ("eos_token_id", "forced_eos_token_id", "min_new_tokens", "min_length")
 PLAIN: dict[str, Any] = {
     "do_sample": False,
@@ -91,14 +91,20 @@ Kept = tuple[dict[str, torch.Tensor], Any]
 
 
 def _callers_cache(runs: Runs, call: Call) -> Kept | None:
-    plan, steps = runs.case.plan, runs.case.settings.max_new_tokens
-    if plan.static and plan.room is not None:
-        steps = _steps_needed(runs, call) + plan.room
-    kept = _cache(runs, call, steps, plan.static)
+    plan = runs.case.plan
+    kept = _cache(runs, call, places(runs, call), plan.static)
     if kept is not None and plan.words in WORDS:
         kind = type(kept[1])
         kept[1].__class__ = type(kind.__name__, (kind,), {"is_croppable": WORDS[plan.words]})
     return kept
+
+
+def places(runs: Runs, call: Call) -> int:
+    """For how many new tokens the caller's cache has a place, where it is of fixed size."""
+    plan = runs.case.plan
+    if plan.static and plan.room is not None:
+        return _steps_needed(runs, call) + plan.room
+    return int(runs.case.settings.max_new_tokens)
 
 
 def _steps_needed(runs: Runs, call: Call) -> int:

@@ -143,10 +143,15 @@ def _tight(runs: Runs, both: Stopped) -> bool:
 
 def _tell(runs: Runs, both: Stopped) -> None:
     """Events and figures of the case."""
-    if both.immediate.crash or both.deferred.crash:
+    if both.immediate.crash:
+        return
+    if both.seen.deferred:
+        runs.events.add("deferred")
+    if both.deferred.crash:
         return
     runs.events |= events.of_outcome(runs.scenario, both.immediate)
-    runs.events.add("deferred" if both.seen.deferred else "not deferred")
+    if not both.seen.deferred:
+        runs.events.add("not deferred")
     undone = "undone: 1, the cache outlives" if both.outlives else "undone: 1, no cache outlives"
     runs.events.add(undone if both.undone else "undone: 0")
     for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 
 from conformance.architectures.roles import formula_of
 from conformance.case import Case, ModelSpec, Prompt, Settings
-from conformance.plans.stopping import StoppingPlan
+from conformance.plans.stopping import FILLED, StoppingPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
 from conformance.strategies.prompts import prompts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
 
 LONGEST = 9  # new tokens
-CACHES: tuple[Literal["made", "fresh", "filled"], ...] = ("made", "made", "fresh", "filled")
+CACHES: dict[bool, tuple[Literal["made", "fresh", "filled"], ...]] = {
+    False: ("made", "made", "fresh", "filled"),
+    True: ("made", "fresh", "fresh", "filled"),  # where a hook raises: what it leaves shows in the caller's own
+}
 RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
     "",
     "",
@@ -28,7 +31,7 @@ RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
 )
 WORDS: tuple[Literal["its own", "cannot", "none"], ...] = (*("its own",) * 14, "cannot", "none")
 MET = {"min_new_tokens": 0, "against_eos": "nothing"}  # what else would keep an end token from being met
-WHERE = (*("early",) * 7, "last", "mixed", "drawn")
+WHERE = (*("early",) * 10, "last", "mixed", "drawn")
 
 
 @st.composite
@@ -42,58 +45,76 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     chosen = draw(ended(model=model, rows=rows))
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
-    plan = draw(plans(settings=chosen))
+    plan = draw(plans(settings=chosen, alone=rows == 1))
+    chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+def beyond_the_filled(chosen: Settings) -> Settings:
+    """The settings with their places after the tokens that a filled cache holds: in them no end is looked for."""
+    return chosen.replace(
+        eos_at=tuple((row, step + FILLED) for row, step in chosen.eos_at),
+        stop_at=tuple((row, step + FILLED) for row, step in chosen.stop_at),
+    )
 
 
 @st.composite
 def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
     """Settings with end tokens that are met: by place for every row, since one drawn blindly hardly ever is."""
     vocabulary, attentions = vocabulary_of(model), model.attention == "eager"
-    chosen = draw(
-        settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions, by_tokens=True)
-    )
+    chosen = draw(settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions))
     where = draw(st.sampled_from(WHERE))
     if where == "drawn":
         return chosen
-    if chosen.do_sample:  # what it will say is not known: so many ends that one is met
-        some = st.lists(st.integers(1, vocabulary - 1), min_size=8, max_size=16, unique=True).map(tuple)
-        return chosen.replace(eos=draw(some), eos_at=(), max_new_tokens=max(3, chosen.max_new_tokens))
     limit = max(2, chosen.max_new_tokens)
     first, last = {"early": (0, limit - 2), "last": (limit - 1, limit - 1), "mixed": (0, limit - 1)}[where]
     places = tuple((row, draw(st.integers(first, last))) for row in range(rows))
-    met = MET if where == "early" else {}
-    return chosen.replace(max_new_tokens=limit, eos=(), eos_at=places, pad=draw(st.sampled_from((0, None))), **met)
+    ends = _sampled_ends(vocabulary, places) if chosen.do_sample else st.just({"eos": (), "eos_at": places})
+    fields = draw(ends) | (MET if where == "early" else {})
+    return chosen.replace(max_new_tokens=limit, pad=draw(st.sampled_from((0, None))), **fields)
+
+
+def _sampled_ends(vocabulary: int, places: Sequence[tuple[int, int]]) -> st.SearchStrategy[dict[str, Any]]:
+    """What sampling will say is not known: so many end tokens that one is met, mostly with a criterion as well."""
+    tokens = st.lists(st.integers(1, vocabulary - 1), min_size=8, max_size=16, unique=True).map(tuple)
+    stops = rarely((), tuple(places), one_in=3)
+    return st.fixed_dictionaries({"eos": tokens, "eos_at": st.just(()), "row_stops": stops})
 
 
 @st.composite
 def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings) -> ModelSpec:
     """The model with a table of positions that may end where the decoding does; as it is where it has no table."""
-    fed = 1 + draw(st.integers(0, chosen.max_new_tokens))
+    exactly = max((step for _, step in chosen.eos_at), default=1)  # the last new token, which is never fed
+    fed = draw(st.sampled_from((exactly, 1 + draw(st.integers(0, chosen.max_new_tokens)))))
     size = max(len(row) for row in prompt.rows) + fed
     paths = [path for path in model.config if formula_of(path.rsplit(".", 1)[-1]) == "positions"]
     return model.replace(config={**model.config, **dict.fromkeys(paths, size)})
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings) -> StoppingPlan:
-    """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it."""
+def plans(draw: st.DrawFn, *, settings: Settings, alone: bool) -> StoppingPlan:
+    """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
+
+    `alone`: there is one row. Of several, those that end first are filled up with the pad id, which must then be one
+    that can be fed.
+    """
     raises = draw(st.sampled_from(RAISES))
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
-    cache = draw(st.sampled_from(CACHES if settings.returned == 1 else CACHES[:-1]))
+    caches = CACHES[bool(raises)]
+    cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
     passed = cache != "made"
     return StoppingPlan(
         lag=draw(st.sampled_from((0, 1, 2, 2))),
         streamed=draw(st.booleans()),
         cache=cache,
-        static=draw(rarely(True, False, one_in=4)),
+        static=draw(rarely(True, False, one_in=6)),
         room=draw(st.sampled_from((None, 0, 1))) if passed else None,
         quantised=passed and draw(rarely(True, False, one_in=6)),
         words=draw(st.sampled_from(WORDS)) if passed else "its own",
         recording=passed and draw(rarely(True, False, one_in=6)),
-        tensor_only=draw(rarely(True, False, one_in=6)),
-        uncached=draw(rarely(True, False, one_in=16)),
-        pad_beyond=draw(rarely(True, False, one_in=20)),
+        tensor_only=draw(rarely(True, False, one_in=8)),
+        uncached=draw(rarely(True, False, one_in=20)),
+        pad_beyond=alone and settings.returned == 1 and draw(rarely(True, False, one_in=10)),
         assistant=draw(rarely(True, False, one_in=24)),
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,

@@ -11,6 +11,7 @@ from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
 from conformance.plans.prefill import PrefillPlan
 from conformance.plans.rollback import Op, RollbackPlan
+from conformance.plans.stopping import StoppingPlan
 from conformance.signature import Signature
 
 # Each body of a script, by a check and the place of a difference that lead to it.
@@ -32,6 +33,13 @@ BODIES = {
     "beams": ("beams-reorder-every-state", "beam 0 step 1"),
     "assisted_cache": ("window-returns-to-its-size", "assisted run"),
     "deferred": ("deferred-stop-matches-immediate", ""),
+    "deferred_streamed": ("deferred-stop-streams-each-token-once", "call 2"),
+    "deferred_left": ("deferred-cache-continues-like-immediate", ".layers.0.keys"),
+    "deferred_second": ("deferred-cache-continues-like-immediate", "second call, logits.0"),
+    "deferred_waits": ("deferral-never-waits-for-its-own-step", ""),
+    "deferred_refused": ("deferral-refuses-when-it-must", ""),
+    "deferred_error": ("no-trace-after-an-error", ""),
+    "deferred_after_error": ("no-trace-after-an-error", "next call, logits.0"),
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),
     "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
@@ -54,7 +62,11 @@ BODIES = {
 }
 
 
+# By family, or by check.
 PLANS = {
+    "stopping": StoppingPlan(cache="fresh"),
+    "deferral-refuses-when-it-must": StoppingPlan(cache="fresh", words="cannot"),
+    "no-trace-after-an-error": StoppingPlan(cache="fresh", raises="processor", raises_at=2),
     "prefill": PrefillPlan(drafter="same"),
     "prefill, in chunks": PrefillPlan(chunk=2),
     "cached": CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)),
@@ -79,7 +91,7 @@ def case_of(
     """A small case of the check's family, with two rows of different lengths."""
     config = {name: value for name, value in tiny_config(architecture).items() if name != without}
     family = registry.get(check).family
-    plan = PLANS.get("prefill, in chunks" if check.startswith("chunked") else family)
+    plan = PLANS.get("prefill, in chunks" if check.startswith("chunked") else check, PLANS.get(family))
     return Case(
         family=family,
         model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),

@@ -24,6 +24,10 @@ FAULTY = {
     "padded": finding_of("padded", dtype="float64", attention="eager", needs=("dtype", "padding")),
     # The states of its convolutions and recurrences stay on the modules.
     "purity": finding_of("purity", "recurrent_gemma"),
+    # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
+    "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
+    # What was switched on for one call stays on after an error.
+    "deferred_error": finding_of("deferred_error", "mistral"),
 }
 # Scripts that end otherwise: what they hold, their exit code and what is left of their output.
 ENDS = {
@@ -81,7 +85,7 @@ def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     assert ran.confirmed[HEALTHY[body].id] is False
 
 
-@pytest.mark.parametrize("body", ["groups", "padded", "purity"])
+@pytest.mark.parametrize("body", sorted(FAULTY))
 def test_a_script_finds_a_real_fault(ran: Ran, body: str) -> None:
     output = ran.output(FAULTY[body])
     assert output.endswith("exit code 1: the script met the fault\n"), output

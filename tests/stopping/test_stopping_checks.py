@@ -1,14 +1,16 @@
 """The checks of deferred stopping: where they apply, what they allow, what is drawn for them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, seed
 from hypothesis import strategies as st
-from toolbox import CHECKS_OF, small_case
+from toolbox import CHECKS_OF, explored, small_case
 
 from conformance import upstream
+from conformance.case import Case
 from conformance.judge import judge
-from conformance.plans.stopping import StoppingPlan
+from conformance.plans.stopping import FILLED
 from conformance.profiles import exploring
+from conformance.records import read
 from conformance.stopping.pairs import runs_of
 from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
@@ -115,15 +117,44 @@ def test_the_installed_release_is_made_to_defer_on_this_device():
     assert judgement.verdicts[MATCHES].status == "pass"
 
 
-def test_what_is_drawn_fits_the_plan():
-    seen: list[StoppingPlan] = []
+def drawn(count=60):
+    seen: list[Case] = []
 
-    @exploring(60)
+    @seed(3)
+    @exploring(count)
     @given(st.one_of(cases("stopping", "llama"), cases("stopping", "t5")))
     def draw(case):
-        seen.append(case.plan)
+        seen.append(case)
 
     draw()
-    assert {plan.cache for plan in seen} == {"made", "fresh", "filled"}
-    assert {plan.lag for plan in seen} == {0, 1, 2}
-    assert all(plan.passed_in or not (plan.recording or plan.quantised) or plan.uncached for plan in seen)
+    return seen
+
+
+def test_what_is_drawn_fits_the_plan():
+    plans = [case.plan for case in drawn()]
+    assert {plan.cache for plan in plans} == {"made", "fresh", "filled"}
+    assert {plan.lag for plan in plans} == {0, 1, 2}
+    assert all(plan.passed_in or not (plan.recording or plan.quantised) or plan.uncached for plan in plans)
+
+
+def test_every_way_of_stopping_is_drawn():
+    settings = [case.settings for case in drawn(150)]
+    for field in ("eos", "eos_at", "eos_unused", "stop_at", "row_stops", "min_new_tokens", "do_sample"):
+        assert any(getattr(one, field) for one in settings), field
+    assert {one.copies for one in settings} == {1, 2}
+    assert {one.limit for one in settings} >= {"max_new_tokens", "max_length"}
+
+
+def test_ends_are_looked_for_after_what_a_filled_cache_holds():
+    filled = [case for case in drawn(120) if case.plan.cache == "filled" and case.settings.eos_at]
+    assert filled
+    assert all(step >= FILLED for case in filled for _, step in case.settings.eos_at)
+
+
+@pytest.mark.quality
+@pytest.mark.parametrize("architecture", ["llama", "t5"])
+def test_most_cases_undo_a_step_with_the_cache_outliving_the_call(architecture, folder):
+    """Far above the floor of the family, which is for all types together: recurrent caches cannot be put back."""
+    explored(folder, Reference(), family="stopping", architecture=architecture, checks=[MATCHES], examples=60)
+    undone = [r for r in read(folder) if "undone: 1, the cache outlives" in r.get("events", ())]
+    assert len(undone) >= 24

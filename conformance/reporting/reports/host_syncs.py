@@ -10,8 +10,10 @@ from typing import Any
 AT_ONCE, LATE = "host_syncs_per_token, immediate", "host_syncs_per_token, deferred"
 HEAD = """# Host synchronisations per decoded token
 
-Mean over the cases in which stopping was deferred, with {versions}. Counted: values that the host takes from the device
-and waits for the step just issued, the model's own (masks of padded prompts, routers) included.
+Mean over the cases in which stopping was deferred. Subject: {subject}, with {versions}.
+
+Counted: values that the host takes from the device, and waits for the step just issued. Those of the model itself
+(masks of padded prompts, routers) and of streaming are included.
 
 | type | cases | stopping at once | one step late |
 |---|---|---|---|
@@ -32,7 +34,8 @@ def write(folder: Path, summary: dict[str, Any], records: list[Any]) -> Path | N
     found = summary.get("versions", {})
     versions = ", ".join(f"{name} {found[name]}" for name in ("transformers", "torch") if name in found)
     path = folder / "host_syncs.md"
-    path.write_text(HEAD.format(versions=versions) + "\n".join(rows) + "\n", encoding="utf-8")
+    head = HEAD.format(versions=versions, subject=summary.get("subject", "unknown"))
+    path.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")
     return path
 
 

@@ -48,6 +48,9 @@ NOISE: tuple[int, float]  # seed and relative size of that in the assistant's we
 OTHER: tuple[Any, ...]  # the assistant's class, config, kernel with weights, and own `GenerationConfig`
 STOPPING: dict[str, Any]  # the keyword of `generate` for a custom stop condition
 RAISING: dict[str, Any]  # the same for a processor that raises
+HOOK: str  # the keyword of `generate` for a hook that raises
+RAISES_AT: int  # the call in which it does
+SECOND: dict[str, Any]  # of the `GenerationConfig` of a call that goes on from the first
 
 CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
 PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments

@@ -1,0 +1,19 @@
+# ruff: noqa: INP001
+"""A caller that passes an empty cache, made as `generate` makes one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.frame import CACHE, CHANGES, INPUTS, SETTINGS
+
+
+def given(model: Any) -> dict[str, Any]:
+    """What `generate` is given."""
+    made: dict[str, Any] = {}
+    config = GenerationConfig(**SETTINGS | CHANGES | CACHE)
+    model.generate(**INPUTS, generation_config=config, custom_generate=lambda _, ids, **new: (made.update(new), ids)[1])
+    names = [name for name in ("cache", "past_key_values", "cache_params") if made.get(name) is not None]
+    return {**INPUTS, **{name: made[name] for name in names}}
