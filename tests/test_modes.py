@@ -17,6 +17,7 @@ from conformance.judge import judge
 from conformance.plans.prefill import PrefillPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
 
 
 def runs_of(rows=((3, 4, 5, 6),), architecture="llama", settings=None, **plan):
@@ -117,6 +118,18 @@ def test_a_refusal_for_want_of_a_cache_is_one_only_where_there_is_none():
     verdict = judge(case, ["prompt-lookup-matches-plain"], Installed()).verdicts["prompt-lookup-matches-plain"]
     assert verdict.status == "fail"
     assert "said to be missing" in verdict.differences[0].expected
+
+
+def test_a_row_that_the_type_documents_to_be_another_when_padded_runs_alone():
+    assert modes(runs_of(((3, 4), (5, 6, 7)), "xlstm", chunk=2)).rows == [0]
+    assert modes(runs_of(((3, 4), (5, 6)), "xlstm", chunk=2)).rows == [0, 1]
+
+
+def test_a_type_that_feeds_other_tokens_is_not_accused_when_it_raises():
+    rows = ((3, 4, 5, 6, 7, 8),)
+    case = small_case("reformer", family="prefill", rows=rows, plan={"chunk": 2})
+    verdicts = {s.name: judge(case, ["chunked-prefill-matches-whole"], s).verdicts for s in (Installed(), Reference())}
+    assert {v.status for its in verdicts.values() for v in its.values()} == {"not-applicable"}
 
 
 def test_a_script_has_its_way_position_by_position():
