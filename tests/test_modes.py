@@ -11,9 +11,10 @@ from conformance.drafting.modes import modes
 from conformance.drafting.preparations import Preparation, Preparations
 from conformance.drafting.processors import EndsWith, stop_conditions
 from conformance.drafting.rounds import Round, rounds
-from conformance.drafting.states import aligned_gap, compare_states
+from conformance.drafting.states import aligned_gap, compare_caches, compare_states
 from conformance.endings import text_of
 from conformance.judge import judge
+from conformance.outcome import Outcome
 from conformance.plans.prefill import PrefillPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
@@ -181,6 +182,12 @@ def test_states_are_compared_step_by_step():
     assert not compare_states(wrong, states, 1).differences
     del wrong[".hidden_states.1.0"]
     assert compare_states(wrong, states, 2).differences[0].kind == "missing"
+
+
+def test_how_a_cache_would_make_further_layers_is_no_difference():
+    plain = Outcome(cache={".layers.0.record_past": False, f".{upstream.MAKES_LAYERS}": None})
+    assert not compare_caches(Outcome(cache={".layers.0.record_past": False}), plain).differences
+    assert compare_caches(Outcome(cache={f".{upstream.MAKES_LAYERS}": None}), plain).differences
 
 
 def test_the_rung_below_feeds_as_many_at_once():
