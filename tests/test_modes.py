@@ -11,12 +11,14 @@ from conformance.drafting.modes import modes
 from conformance.drafting.preparations import Preparation, Preparations
 from conformance.drafting.processors import EndsWith, stop_conditions
 from conformance.drafting.rounds import Round, rounds
-from conformance.drafting.states import aligned_gap, compare_states
+from conformance.drafting.states import aligned_gap, compare_caches, compare_states
 from conformance.endings import text_of
 from conformance.judge import judge
+from conformance.outcome import Outcome
 from conformance.plans.prefill import PrefillPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
+from conformance.subjects.reference import Reference
 
 
 def runs_of(rows=((3, 4, 5, 6),), architecture="llama", settings=None, **plan):
@@ -119,6 +121,18 @@ def test_a_refusal_for_want_of_a_cache_is_one_only_where_there_is_none():
     assert "said to be missing" in verdict.differences[0].expected
 
 
+def test_a_row_that_the_type_documents_to_be_another_when_padded_runs_alone():
+    assert modes(runs_of(((3, 4), (5, 6, 7)), "xlstm", chunk=2)).rows == [0]
+    assert modes(runs_of(((3, 4), (5, 6)), "xlstm", chunk=2)).rows == [0, 1]
+
+
+def test_a_type_that_feeds_other_tokens_is_not_accused_when_it_raises():
+    rows = ((3, 4, 5, 6, 7, 8),)
+    case = small_case("reformer", family="prefill", rows=rows, plan={"chunk": 2})
+    verdicts = {s.name: judge(case, ["chunked-prefill-matches-whole"], s).verdicts for s in (Installed(), Reference())}
+    assert {v.status for its in verdicts.values() for v in its.values()} == {"not-applicable"}
+
+
 def test_a_script_has_its_way_position_by_position():
     runs = runs_of(drafter="scripted", script=(True, False))
     ids = torch.tensor([[3, 4]])
@@ -168,6 +182,12 @@ def test_states_are_compared_step_by_step():
     assert not compare_states(wrong, states, 1).differences
     del wrong[".hidden_states.1.0"]
     assert compare_states(wrong, states, 2).differences[0].kind == "missing"
+
+
+def test_how_a_cache_would_make_further_layers_is_no_difference():
+    plain = Outcome(cache={".layers.0.record_past": False, f".{upstream.MAKES_LAYERS}": None})
+    assert not compare_caches(Outcome(cache={".layers.0.record_past": False}), plain).differences
+    assert compare_caches(Outcome(cache={f".{upstream.MAKES_LAYERS}": None}), plain).differences
 
 
 def test_the_rung_below_feeds_as_many_at_once():

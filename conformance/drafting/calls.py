@@ -96,7 +96,9 @@ class Calls(Parts):
         if plan.drafter == "lookup":
             return {"prompt_lookup_num_tokens": plan.most, "max_matching_ngram_size": plan.ngram}
         if plan.drafter == "early_exit":
-            return {"assistant_early_exit": plan.exit_layer}  # `num_assistant_tokens` is the model's own config's
+            # No later than the last layer there is; `num_assistant_tokens` is the model's own config's.
+            layers = getattr(self.scenario.config.get_text_config(decoder=True), "num_hidden_layers", plan.exit_layer)
+            return {"assistant_early_exit": min(plan.exit_layer, layers)}
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:

@@ -40,8 +40,12 @@ class Parts:
 
     @property
     def rows(self) -> list[int]:
-        """The prompt rows that run: one where the plan drafts, since several are refused."""
-        return [0] if self.plan.drafts else list(self.runs.rows)
+        """The prompt rows that run: one where the plan drafts, since several are refused.
+
+        One, too, where the type documents that a padded row is another prompt to it.
+        """
+        other = self.runs.ignores_padding and self.runs.case.prompt.padded
+        return [0] if self.plan.drafts or other else list(self.runs.rows)
 
     @property
     def turns(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from conformance.upstream.caches import (
     CACHE_NAMES,
+    MAKES_LAYERS,
     cache_argument,
     cache_name,
     cache_of,
@@ -70,6 +71,7 @@ __all__ = [
     "ENCODED",
     "FOR_WANT_OF_A_CACHE",
     "LACKING",
+    "MAKES_LAYERS",
     "MECHANISMS",
     "NEWEST_TESTED",
     "OLDEST",

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 # The keyword that holds the cache: 5.24 on; before; before, in Mamba models; in models of their own kind.
 CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state", "mems", "past_buckets_states")
 
+# What a cache says of how it would make further layers: assisted decoding of the first releases makes them as they
+# are needed, and no layer that is there tells the difference.
+MAKES_LAYERS = "layer_class_to_replicate"
+
 
 def cache_of(outputs: Any) -> Any:
     """The cache in a model's or `generate`'s output, or None."""
