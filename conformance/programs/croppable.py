@@ -8,7 +8,7 @@ import torch
 
 from conformance import upstream
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op, windows_of
+from conformance.plans.rollback_programs import Op, windows_of
 from conformance.programs.interpreter import Interpreter
 from conformance.programs.prepared import STATIC, interpreter, plan_of, prepared_for, run
 from conformance.programs.truths import Unusable
@@ -52,7 +52,7 @@ def croppable_after_all(runs: Runs) -> Comparison:
     tries = list(_tries(runs, found))
     if not tries:
         return Comparison(not_applicable="there is no room to try crops beyond every window")
-    if all(_works(runs, found, program) for program in tries):
+    if all(_works(runs, program) for program in tries):
         wanted = f"True: all {len(tries)} crops that were tried put the cache back"
         return Comparison.of(Difference("changed", "is_croppable", wanted, "False"))
     return Comparison()
@@ -60,7 +60,7 @@ def croppable_after_all(runs: Runs) -> Comparison:
 
 def _tries(runs: Runs, found: Interpreter) -> Iterator[tuple[Op, ...]]:
     """Near the prompt's length, and beyond every window; none where there is no room for that."""
-    start, plan = found.prepared.input_ids.shape[1], plan_of(runs)
+    start, plan = found.truths.prepared.input_ids.shape[1], plan_of(runs)
     room = plan.reach + plan.slack + ROOM if plan.cache in STATIC else FARTHEST
     beyond = max(0, max(windows_of(runs.scenario.config), default=0) + 1 - start)
     if beyond + max(fed for fed, _ in TRIES) > room:
@@ -75,9 +75,9 @@ def _feeds(count: int) -> Iterator[Op]:
         yield Op(op="feed", tokens=tuple(2 + n for n in range(min(8, count - first))))
 
 
-def _works(runs: Runs, found: Interpreter, program: tuple[Op, ...]) -> bool:
+def _works(runs: Runs, program: tuple[Op, ...]) -> bool:
     try:
-        steps = run(interpreter(runs, found.prepared), (Op(op="prefill"), *program))
+        steps = run(interpreter(runs, more=ROOM), (Op(op="prefill"), *program))
     except Unusable:
         return False
     last = steps[-1]

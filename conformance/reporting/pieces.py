@@ -12,7 +12,7 @@ functions themselves. Nothing in `scripts/` is ever imported or run. A body tell
 - `UNCOUNTED`: of a module that is no body: its lines do not count, since they only stand for a device;
 - `PLAN`: the fields of the case's plan that it can show; where another is not at its default, the script replays;
 - `BEYOND`: the fields of the plan that it cannot show; by check, where several share the body;
-- `INSTEAD`: the first word of where a finding is → the body that shows those.
+- `INSTEAD`: the first word of where a finding is, or its field → the body that shows those.
 """
 
 from __future__ import annotations

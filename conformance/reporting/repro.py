@@ -72,7 +72,7 @@ def body_name(finding: Finding) -> str | None:
     if script not in pieces.names() or replayed:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
-    script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
+    script = next((body for word, body in instead.items() if finding.where.startswith(word) or field == word), script)
     says = pieces.piece(script).says
     unseen = field.startswith(tuple(says.get("UNSEEN", ()))) or not _shows(
         says, finding.case.plan, finding.signature.check

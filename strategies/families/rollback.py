@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
 from conformance.case import ModelSpec, Prompt, Settings
-from conformance.plans.rollback import CacheChoice, Op, RollbackPlan
+from conformance.plans.rollback import MOST_OPS, CacheChoice, RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
 

@@ -10,7 +10,8 @@ from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
 from conformance.plans.prefill import PrefillPlan
-from conformance.plans.rollback import Op, RollbackPlan
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.signature import Signature
 
 # Each body of a script, by a check and the place of a difference that lead to it.

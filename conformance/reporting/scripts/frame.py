@@ -43,8 +43,12 @@ STOPPING: dict[str, Any]  # the keyword of `generate` for a custom stop conditio
 RAISING: dict[str, Any]  # the same for a processor that raises
 
 CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
-PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
-LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
+PREPARED: dict[str, Any]  # of the `GenerationConfig` of a call that only prepares a cache
+NAME: str  # the keyword of a forward for a cache
+TAKEN: list[str]  # the other keywords that the model's forward takes
+PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: forwards (rows, tokens before, ids), methods and arguments
+LEFT: list[tuple[Any, ...]]  # the forwards alone that lead to what the program leaves
+EARLIER: int  # new tokens of a call that was made before, beyond those of PREPARED
 BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
 
 
