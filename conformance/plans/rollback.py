@@ -13,15 +13,16 @@ from conformance.plans.rollback_programs import Op, crop_events, reach_of, segme
 
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
+SHORT = 1  # new tokens of a call that is made after a longer one
 CacheChoice = Literal["default", "static", "early", "quantized", "plain", "offloaded"]
 
 
 class RollbackPlan(Plan, family="rollback"):
     """cache: which class; `program`: what is done with it, from empty on.
 
-    slack: room of a static cache beyond what the program needs; `earlier`: new tokens of a static-cache call that
-    the same model made before; beams: of the beam search; draft: tokens that a lookup drafts in the assisted run
-    (0: none).
+    slack: room of a static cache beyond what the program needs; `earlier`: how many new tokens more than a short
+    static-cache call another had that the same model made before; beams: of the beam search; draft: tokens that a
+    lookup drafts in the assisted run (0: none).
     """
 
     cache: CacheChoice = "default"

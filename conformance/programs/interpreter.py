@@ -179,7 +179,7 @@ class Interpreter:
         then: Callable[[], None] | None = None,
         comparable: Callable[[], bool] = lambda: True,
     ) -> Step:
-        """Do it; `then`: what that does to the tokens that are left; comparable: whether what it left can be compared."""
+        """Do it; `then`: what that does to the tokens that are left; comparable: whether anything is to compare."""
         step, before = Step(op), contents.everything(self.machine.cache)
         earlier = self.machine.copy() if self._owed else None
         self._untouched, groups = False, self.groups

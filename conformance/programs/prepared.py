@@ -93,10 +93,9 @@ def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any],
         return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
 
 
-def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
-    """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
-    plan = plan_of(runs)
-    call = plain_call(runs, max_new_tokens=plan.room + more, **settings_of(runs))
+def prepared(runs: Runs, model: Any, count: int, rows: Sequence[int] | None = None) -> Prepared:
+    """What `generate` prepares for these rows of the prompt (None: all) and so many new tokens."""
+    call = plain_call(runs, rows, max_new_tokens=count, **settings_of(runs))
     return prepare(model, with_cache(runs, model, call).arguments())
 
 
@@ -110,7 +109,7 @@ def truths_of(runs: Runs, more: int = 0) -> Truths:
         model = runs.shareable_model()
         try:
             with torch.no_grad(), MODEL_CODE.running(), time_limit():
-                return Truths(runs, model, prepared_for(runs, model, more))
+                return Truths(runs, model, prepared(runs, model, plan_of(runs).room + more))
         except Exception as error:  # noqa: BLE001 - the release may raise anything
             return Unusable(error)
 
@@ -123,9 +122,10 @@ def _or_raised(made: T | Unusable) -> T:
     return made
 
 
-def interpreter(runs: Runs, more: int = 0) -> Interpreter:
+def interpreter(runs: Runs, more: int = 0, *, strict: bool = False) -> Interpreter:
     """An interpreter of programs, each on a new empty cache, `more` tokens longer than the case's. Raises Unusable."""
     truths, early = truths_of(runs, more), plan_of(runs).cache == "early"
+    truths = truths.strictly() if strict else truths
 
     def start() -> Machine:
         machine = truths.empty()

@@ -20,8 +20,8 @@ class Step:
     tokens before it, and kept what it need not; after: of a forward, the last operation that moved states; covered: a
     crop of no more than was recorded, on a filled cache; beyond: a crop of more than was fed;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
-    from one that saw only what is left; grown: states that are stored and not needed; overfull: more tokens kept as they
-    are than a layer was made for.
+    from one that saw only what is left; grown: states that are stored and not needed; overfull: more tokens that are
+    kept as they are than a layer was made for.
     """
 
     op: Op

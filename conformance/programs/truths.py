@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,11 +28,20 @@ class Unusable(RuntimeError):
 
 
 class Truths:
-    """Caches of one class, each filled by the prompt's rows and groups of tokens, and by nothing else."""
+    """Caches of one class, each filled by the prompt's rows and groups of tokens, and by nothing else.
+
+    strict: what is more than the bound apart is different, were it but rounding: to know what is surely the same.
+    """
 
     def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
-        self.runs, self.model, self.prepared = runs, model, prepared
+        self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
         self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
+
+    def strictly(self) -> Truths:
+        """The same caches, to be compared with strictly."""
+        other = copy.copy(self)
+        other.strict = True
+        return other
 
     def empty(self, sources: Sequence[int] | None = None) -> Machine:
         """A machine with an empty cache of the class, for these rows of the prompt (None: all)."""
@@ -72,7 +82,7 @@ class Truths:
 
     def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
         """Whether these caches say of one more token what recomputing everything says."""
-        return all(self._as_recomputed(groups, sources) for groups in set(histories))
+        return self.strict or all(self._as_recomputed(groups, sources) for groups in set(histories))
 
     def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
         found = self.recomputed((*groups, ((PROBE,),) * len(sources)), sources)
@@ -92,6 +102,8 @@ class Truths:
 
     def _noise(self, groups: Groups, sources: Sequence[int], row: int, count: int) -> Noise:
         """The model's response to rounding at the last `count` positions of a row."""
+        if self.strict:
+            return lambda _: 0.0
         tokens = history(groups, row)
 
         def at(step: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance import upstream
 from conformance.build import Scenario
-from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback import SHORT, RollbackPlan
 from conformance.plans.rollback_programs import Op, Rows, cut, fed, picked, repeats, segments
 from conformance.reporting.case_source import set_fields
 from conformance.reporting.source import literal
@@ -37,7 +37,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "LEFT": table.left,
         "BEAMS": beams,
         "DRAFT": plan.draft,
-        "EARLIER": plan.earlier,
+        "COUNTS": [SHORT + plan.earlier, SHORT],
     }
     return {name: literal(value) for name, value in told.items()}
 

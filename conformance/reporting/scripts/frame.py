@@ -48,7 +48,7 @@ NAME: str  # the keyword of a forward for a cache
 TAKEN: list[str]  # the other keywords that the model's forward takes
 PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: forwards (rows, tokens before, ids), methods and arguments
 LEFT: list[tuple[Any, ...]]  # the forwards alone that lead to what the program leaves
-EARLIER: int  # new tokens of a call that was made before, beyond those of PREPARED
+COUNTS: list[int]  # new tokens of a longer call, and of a short one
 BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
 
 

@@ -7,21 +7,20 @@ from typing import Any
 
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import EARLIER, INPUTS, NAME, PREPARED, make_model
-
-ROWS = "all"
+from conformance.reporting.scripts.frame import COUNTS, INPUTS, NAME, PREPARED, make_model
 
 
-def says_croppable(model: Any, more: int) -> str:
-    kept, config = [], GenerationConfig(**PREPARED)
-    config.max_new_tokens += more
+def says_croppable(model: Any, count: int) -> str:
+    """What the cache says that a call for so many tokens prepares."""
+    kept, config = [], GenerationConfig(**PREPARED | {"max_new_tokens": count})
     keep = {"custom_generate": lambda _, ids, **given: kept.append(given[NAME]) or ids}
     model.generate(**INPUTS, generation_config=config, **keep)
     return str(kept[0].is_croppable)
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
-    """Of the same call on both models."""
+    """Of the short call on both models."""
     used = make_model()
-    says_croppable(used, EARLIER)
-    return {"is_croppable": says_croppable(make_model(), 0)}, {"is_croppable": says_croppable(used, 0)}
+    says_croppable(used, COUNTS[0])
+    expected, got = (says_croppable(model, COUNTS[1]) for model in (make_model(), used))
+    return {"is_croppable": expected}, {"is_croppable": got}

@@ -12,6 +12,7 @@ ROWS = "all"
 
 
 def stored(cache: Any) -> dict[str, str]:
+    """The number of states of every layer."""
     layers = getattr(cache, "self_attention_cache", cache).layers
     return {"states": str([layer.keys.shape[-2] for layer in layers if getattr(layer, "keys", None) is not None])}
 

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""The lengths and mask sizes that the layers of a cache tell after a program, against one that saw only what is left."""
+"""The lengths and mask sizes that layers tell after a program, against a cache that saw only what is left."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ROWS = "all"
 
 
 def told(cache: Any) -> dict[str, str]:
+    """What the layers tell."""
     layers = getattr(cache, "self_attention_cache", cache).layers
     layers = [layer for layer in layers if hasattr(layer, "get_seq_length") and hasattr(layer, "get_mask_sizes")]
     sizes = [[int(size) for size in layer.get_mask_sizes(1)] for layer in layers if layer.is_initialized]
