@@ -37,6 +37,11 @@ def masks(cache: Any) -> list[tuple[int, ...] | None]:
     return told
 
 
+def told(cache: Any) -> dict[str, Any]:
+    """The lengths and mask sizes that the layers of a cache tell, by the field of a difference."""
+    return {"length": lengths(cache), "mask sizes": masks(cache)}
+
+
 def everything(cache: Any) -> Flat:
     """A flat copy of a whole cache, for a bitwise comparison."""
     leaves = dict(flatten(cache))

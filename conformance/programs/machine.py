@@ -6,7 +6,6 @@ that prompt, each row at its own place of the batch, with the model's own prepar
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 
 from conformance import upstream
 from conformance.plans.rollback_programs import cut
+from conformance.programs.copying import copied
 from conformance.reference.decode import OtherTokensFed, fed_tokens
 
 Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
@@ -70,11 +70,11 @@ class Machine:
     @classmethod
     def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int]) -> Machine:
         """A machine with an empty cache of its own."""
-        return cls(model, prepared, copy.deepcopy(prepared.cache), list(sources))
+        return cls(model, prepared, copied(prepared.cache), list(sources))
 
     def copy(self) -> Machine:
         """The same, with a cache of its own, so that a look ahead changes nothing."""
-        cache = copy.deepcopy(self.cache)
+        cache = copied(self.cache)
         return replace(self, cache=cache, sources=list(self.sources), kwargs=dict(self.kwargs))
 
     @property

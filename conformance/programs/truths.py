@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from conformance.compare import Noise, compare_steps
 from conformance.outcome import Crash
+from conformance.programs import contents
 from conformance.programs.machine import Groups, Machine, Prepared
 from conformance.programs.steps import refuses
 from conformance.runs import Runs
@@ -35,6 +36,7 @@ class Truths:
 
     def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
         self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
+        self._told: dict[Any, Mapping[str, Any]] = {}
         self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
 
     def strictly(self) -> Truths:
@@ -70,6 +72,13 @@ class Truths:
             return machine, machine.prefill()
         machine = self.of(groups[:-1], sources)[0].copy()
         return machine, machine.feed(torch.tensor(groups[-1]))
+
+    def told(self, groups: Groups, sources: Sequence[int]) -> Mapping[str, Any]:
+        """The lengths and mask sizes that the layers of such a cache tell."""
+        key = (tuple(sources), groups)
+        if key not in self._told:
+            self._told[key] = contents.told(self.of(groups, sources)[0].cache)
+        return self._told[key]
 
     def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""

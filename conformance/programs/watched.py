@@ -36,11 +36,10 @@ def look(machine: Machine, truths: Truths, *before: Groups) -> Comparison:
 
 def compare_lengths(machine: Machine, truths: Truths) -> Comparison:
     """Compare lengths and mask sizes of every layer with the truth."""
-    truth = truths.of(machine.groups, machine.sources)[0]
-    for name, tell in (("length", contents.lengths), ("mask sizes", contents.masks)):
-        expected, got = tell(truth.cache), tell(machine.cache)
-        if expected != got:
-            return Comparison.of(Difference("length", name, str(expected), str(got)))
+    expected, got = truths.told(machine.groups, machine.sources), contents.told(machine.cache)
+    for name, wanted in expected.items():
+        if wanted != got[name]:
+            return Comparison.of(Difference("length", name, str(wanted), str(got[name])))
     return Comparison()
 
 
