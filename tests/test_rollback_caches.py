@@ -8,7 +8,7 @@ from toolbox import small_case
 
 from conformance.judge import judge
 from conformance.plans.rollback import RollbackPlan
-from conformance.plans.rollback_programs import Op, crop_events, reach_of
+from conformance.plans.rollback_programs import Op, crop_events, reach_of, unfed
 from conformance.programs import contents
 from conformance.programs.copying import copied
 from conformance.programs.prepared import steps_of, truths_of
@@ -92,5 +92,7 @@ def test_caches_are_counted_apart():
     program = (PREFILL, FEED, FRESH, PREFILL, FEED, FEED, Op(op="crop", count=2))
     assert reach_of(program) == 4
     assert "crop: at a boundary" in crop_events(program, 4, [])
+    assert reach_of(()) == 0
+    assert program[4:6] + (Op(op="crop", count=0),) == (*program[4:6], *unfed(program[6:], 2))
     plainer = RollbackPlan(program=program).plainer()
     assert {one.program for one in plainer} >= {(), program[:2], program[3:], (*program[:2], *program[3:])}

@@ -42,7 +42,10 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ),
     ("the layers are not all of full attention", lambda runs: plan_of(runs).cache != "quantized" or _all_full(runs)),
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
-    ("the type keeps state on its modules", lambda runs: not keeps_state(runs.case.model.architecture)),
+    (
+        "the type keeps state on its modules, where no cache can reach it",
+        lambda runs: not keeps_state(runs.case.model.architecture),
+    ),
 )
 BELOW = ("cached-matches-recomputed", "padded-row-matches-alone")
 FORWARDS = ("prefill", "feed")

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
-from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, windows_of
+from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, unfed, windows_of
 
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
@@ -75,6 +75,7 @@ class RollbackPlan(Plan, family="rollback"):
             yield from (self.replace(program=one) for one in caches)
         for at, op in enumerate(self.program):
             yield self.replace(program=(*self.program[:at], *self.program[at + 1 :]))
+            yield self.replace(program=(*self.program[:at], *unfed(self.program[at + 1 :], len(op.tokens))))
             yield from (
                 self.replace(program=(*self.program[:at], less, *self.program[at + 1 :])) for less in op.plainer()
             )

@@ -60,6 +60,13 @@ def segments(program: Sequence[Op]) -> list[tuple[Op, ...]]:
     return [tuple(part) for part in parts]
 
 
+def unfed(program: Sequence[Op], count: int) -> tuple[Op, ...]:
+    """What follows a forward of `count` tokens that is left out: its first crop takes as many tokens fewer back."""
+    at = next((number for number, op in enumerate(program) if op.op == "crop"), len(program))
+    crops = [op.replace(count=max(op.count - count, 0)) for op in program[at : at + 1]]
+    return (*program[:at], *crops, *program[at + 1 :])
+
+
 def reach_of(program: Sequence[Op]) -> int:
     """The most tokens that any cache is fed after the prompt, none taken back."""
     return max(sum(len(op.tokens) for op in part) for part in segments(program))

@@ -17,7 +17,7 @@ from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
 
 LONGEST = 5  # draws of one operation or of a whole round trip, on one cache
-BEFORE = ("", "", "", "", "record", "record", "record", "crop", "record crop")  # what is done with an empty cache
+BEFORE = ("", "", "", "record", "record")  # what is done with an empty cache
 
 
 def settings(**_: Any) -> st.SearchStrategy[Settings]:
@@ -60,16 +60,22 @@ def _shares(architecture: str) -> tuple[tuple[CacheChoice, int], ...]:
 
 @st.composite
 def programs(draw: st.DrawFn, *, vocabulary: int, rows: int) -> tuple[Op, ...]:
-    """A program for a batch of this many rows, on up to four caches, one after the other."""
+    """A program for a batch of this many rows, on up to four caches, one after the other.
+
+    An empty cache is cropped at the end only: where that breaks, as it does for most layers of some releases, what the
+    other caches show is told first.
+    """
     parts = draw(st.lists(_on_one_cache(vocabulary, rows), min_size=1, max_size=4))
+    if draw(rarely(True, False, one_in=5)):
+        first = [Op(op="record")] if draw(st.sampled_from(BEFORE)) else []
+        parts.append([*first, *draw(_crops()), Op(op="prefill"), Op(op="feed", tokens=(1,))])
     return tuple(op for part in parts for op in (Op(op="fresh"), *part))[1 : MOST_OPS + 1]
 
 
 @st.composite
 def _on_one_cache(draw: st.DrawFn, vocabulary: int, rows: int) -> list[Op]:
-    first = draw(st.sampled_from(BEFORE)).split()
-    program = [Op(op="record") if word == "record" else Op(op="crop", count=draw(st.integers(0, 1))) for word in first]
-    program.append(Op(op="prefill"))
+    before = draw(st.sampled_from(BEFORE))
+    program = [*([Op(op="record")] if before else []), Op(op="prefill")]
     parts = _parts(vocabulary, rows)
     for _ in range(draw(st.integers(0, LONGEST))):
         program += draw(parts)
