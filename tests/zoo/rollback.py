@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -223,45 +222,3 @@ def residual_is_never_quantised() -> AbstractContextManager[None]:
         return update
 
     return instead(QuantizedLayer, "update", make)
-
-
-@dataclass(frozen=True)
-class BrokenCache:
-    """`found_by` must fail on some case of `architecture` where it does not without the fault."""
-
-    found_by: str
-    planted: Callable[[], AbstractContextManager[None]]
-    architecture: str = "llama"
-    slow: bool = False  # takes many cases
-
-    @property
-    def name(self) -> str:
-        return self.planted.__name__.replace("_", "-")
-
-
-ROUND_TRIP, ZERO, TRUE = "crop-round-trip", "crop-zero-is-invisible", "is-croppable-is-true"
-REFUSED, SIZE, RESET = "refused-crop-changes-nothing", "window-returns-to-its-size", "reset-is-fresh"
-BEAMS, BATCH, NEGATIVE = "beams-reorder-every-state", "batch-operations-move-every-state", "length-never-negative"
-
-GIVEN = "given-cache-matches-recomputed"
-
-BROKEN = (
-    BrokenCache(GIVEN, quantised_loses_the_first_token),
-    BrokenCache(SIZE, residual_is_never_quantised),
-    BrokenCache(ROUND_TRIP, window_off_by_one, "mistral", slow=True),
-    BrokenCache(ROUND_TRIP, values_are_not_cropped),
-    BrokenCache(ROUND_TRIP, length_is_not_restored, "mistral"),
-    BrokenCache(ROUND_TRIP, recording_returns_all_states, "mistral"),
-    BrokenCache(ROUND_TRIP, convolution_tail_one_short, "lfm2"),
-    BrokenCache(ROUND_TRIP, recurrent_state_is_cropped_blindly, "mamba"),
-    BrokenCache(ROUND_TRIP, is_croppable_always, "mamba", slow=True),
-    BrokenCache(ROUND_TRIP, cross_attention_is_cropped_too, "bart:seq2seq"),
-    BrokenCache(TRUE, is_croppable_never),
-    BrokenCache(ZERO, crop_of_nothing_takes_a_token),
-    BrokenCache(REFUSED, refuses_after_cropping),
-    BrokenCache(SIZE, recorded_states_are_kept, "mistral"),
-    BrokenCache(RESET, reset_zeroes_without_emptying),
-    BrokenCache(BEAMS, reorder_forgets_the_convolution, "lfm2"),
-    BrokenCache(BATCH, select_forgets_the_values),
-    BrokenCache(NEGATIVE, length_below_zero, slow=True),
-)
