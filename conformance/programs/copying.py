@@ -25,7 +25,8 @@ def copied(value: Any) -> Any:
 
 
 def _copied(value: Any, memo: dict[int, Any], storages: set[int]) -> Any:
-    kind = type(value)
+    made: Any
+    kind: Any = type(value)
     if kind in PLAIN:
         return value
     if id(value) in memo:
@@ -60,7 +61,7 @@ def _is_expanded(tensor: torch.Tensor) -> bool:
 
 
 @cache
-def _is_walked(kind: type) -> bool:
+def _is_walked(kind: Any) -> bool:
     """Whether objects of this class are their attributes and nothing else."""
     usual = kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
     own = hasattr(kind, "__deepcopy__") or hasattr(kind, "__slots__") or hasattr(kind, "__getnewargs__")
