@@ -37,16 +37,15 @@ def plan(options: Options) -> list[Item]:
 
 def pairs_of(options: Options) -> list[tuple[str, str]]:
     """Every selected family with every selected type that it runs on."""
-    only = architectures_of_families()
-    return [(f, a) for f in options.families() for a in _selected(f, options) if only[f] is None or a in only[f]]
+    return [(family, name) for family in options.families() for name in _selected(family, options)]
 
 
 def _selected(family: str, options: Options) -> tuple[str, ...]:
-    """The types selected for a family; by default, those that take images or sound too where it has use for them."""
-    chosen = options.architectures
-    if family not in media_families() or chosen != catalogue.core_names():
-        return chosen
-    return (*chosen, *(name for name in media_names() if name in catalogue.names()))
+    """The selected types that a family runs on; by default, those that take images or sound too where it has use for them."""
+    chosen, only = options.architectures, architectures_of_families()[family]
+    if family in media_families() and chosen == catalogue.core_names():
+        chosen = (*chosen, *(name for name in media_names() if name in catalogue.names()))
+    return chosen if only is None else tuple(name for name in chosen if name in only)
 
 
 def _digest(pair: tuple[str, str]) -> bytes:

@@ -2,7 +2,7 @@
 
 import hypothesis
 import pytest
-from zoo.rollback import BROKEN
+from zoo.rollback_table import BROKEN
 
 from conformance import registry, uniform
 from conformance.judge import judge

@@ -7,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from toolbox import small_case
 
 from conformance.judge import judge
-from conformance.plans.rollback import Op, RollbackPlan
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.programs.prepared import interpreter, run
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from conformance import upstream
 from conformance.architectures import catalogue
 from conformance.architectures.defaults import one_line
 from conformance.architectures.overrides import Json, override
@@ -32,6 +33,7 @@ class Capabilities:
     accepts_position_ids: bool = False
     encoder_decoder: bool = False
     own_generate: bool = False  # the class replaces `generate`
+    default_cache: bool = False  # `generate` makes its cache, so that the class of it can be chosen
 
 
 def capabilities(name: str, settings: Mapping[str, Json] | None = None) -> Capabilities:
@@ -102,6 +104,7 @@ def _of_type(name: str) -> Capabilities:
         accepts_position_ids=_takes_position_ids(model) and "no_position_ids" not in facts(name),
         encoder_decoder=bool(model.config.is_encoder_decoder),
         own_generate=_replaces_generate(model),
+        default_cache=upstream.has_default_cache(model),
     )
 
 
@@ -138,5 +141,4 @@ def _takes_position_ids(model: PreTrainedModel) -> bool:
 
 def _declares_static_cache(model: PreTrainedModel) -> bool:
     """A static cache needs a model that takes the default caches and whose forward has no data-dependent shapes."""
-    default_cache = getattr(model, "_supports_default_dynamic_cache", lambda: True)
-    return bool(getattr(model, "_can_compile_fullgraph", False)) and bool(default_cache())
+    return bool(getattr(model, "_can_compile_fullgraph", False)) and upstream.has_default_cache(model)

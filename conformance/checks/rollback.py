@@ -9,6 +9,7 @@ from conformance.architectures.cache_kinds import cache_kinds
 from conformance.compare import crash_difference
 from conformance.programs.beams import beams_against_rescoring
 from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
+from conformance.programs.given import given_against_recomputed
 from conformance.programs.prepared import plan_of, steps_of
 from conformance.programs.steps import Step
 from conformance.programs.truths import Unusable
@@ -41,7 +42,10 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ),
     ("the layers are not all of full attention", lambda runs: plan_of(runs).cache != "quantized" or _all_full(runs)),
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
-    ("the type keeps state on its modules", lambda runs: not keeps_state(runs.case.model.architecture)),
+    (
+        "the type keeps state on its modules, where no cache can reach it",
+        lambda runs: not keeps_state(runs.case.model.architecture),
+    ),
 )
 BELOW = ("cached-matches-recomputed", "padded-row-matches-alone")
 FORWARDS = ("prefill", "feed")
@@ -101,6 +105,17 @@ def silently_wrong(step: Step) -> Comparison:
     return found
 
 
+@check(ROLLBACK, stands_on=(*BELOW, "several-tokens-match-one-by-one"))
+@usable
+def given_cache_matches_recomputed(runs: Runs) -> Comparison:
+    """A cache that a caller gives to `generate` decodes as recomputing everything does, or is refused.
+
+    A quantised one that loses nothing, and to an encoder-decoder a plain dynamic one, as users make them. Where the
+    cache that `generate` makes is no better, it is not to blame.
+    """
+    return given_against_recomputed(runs)
+
+
 @check(ROLLBACK, stands_on=BELOW, script="rollback")
 @usable
 def crop_round_trip(runs: Runs) -> Comparison:
@@ -151,7 +166,7 @@ def refused_crop_changes_nothing(runs: Runs) -> Comparison:
     return of_steps(runs, lambda step: step.changed, lambda s: s.refusal is not None)
 
 
-@check(ROLLBACK, script="rollback", bitwise=True)
+@check(ROLLBACK, script="rollback_negative", bitwise=True)
 @usable
 def length_never_negative(runs: Runs) -> Comparison:
     """After a crop of more than there is no layer tells a length below zero."""
@@ -167,9 +182,22 @@ def _negative(step: Step) -> Comparison | None:
 @check(ROLLBACK, stands_on=(*BELOW, "crop-round-trip"), script="rollback")
 @usable
 def window_returns_to_its_size(runs: Runs) -> Comparison:
-    """A crop gives up what was recorded beyond need, and an assisted run returns a cache that has not grown."""
+    """A crop gives up what was recorded beyond need, and an assisted run returns a cache that has not grown.
+
+    Nor does a quantised layer keep more tokens as they are than the residual length that it was made with.
+    """
     cropped = of_steps(runs, _grown, lambda s: s.op.op == "crop" and s.refusal is None and s.declared is not False)
-    return together(cropped, grows_in_an_assisted_run(runs))
+    return together(cropped, of_steps(runs, _overfull, _has_residual), grows_in_an_assisted_run(runs))
+
+
+def _has_residual(step: Step) -> bool:
+    return step.op.op in FORWARDS and step.overfull is not None
+
+
+def _overfull(step: Step) -> Comparison | None:
+    if not step.overfull:
+        return None
+    return Comparison.of(Difference("length", "residual", "no more than its residual length", step.overfull))
 
 
 def _grown(step: Step) -> Comparison | None:

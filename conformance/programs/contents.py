@@ -10,6 +10,7 @@ import torch
 from conformance import upstream
 from conformance.snapshots import Flat, flatten
 
+RESIDUAL = "residual_length"  # the most that a quantised layer keeps as it is
 ASKED_FOR = (1, 3)  # tokens of the forwards whose masks are asked for
 
 
@@ -34,6 +35,11 @@ def masks(cache: Any) -> list[tuple[int, ...] | None]:
         length = _number(layer.get_seq_length) if hasattr(layer, "get_seq_length") else None
         told += [upstream.mask_sizes(layer, count, length or 0) for count in ASKED_FOR]
     return told
+
+
+def told(cache: Any) -> dict[str, Any]:
+    """The lengths and mask sizes that the layers of a cache tell, by the field of a difference."""
+    return {"length": lengths(cache), "mask sizes": masks(cache)}
 
 
 def everything(cache: Any) -> Flat:
@@ -77,6 +83,15 @@ def _trimmed(layer: Any, path: str, tensor: torch.Tensor) -> tuple[torch.Tensor,
 def stored(cache: Any) -> dict[str, int]:
     """Path → the number of states that every tensor holds for a row."""
     return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in visible(cache).items()}
+
+
+def overfull(cache: Any) -> str | None:
+    """How many tokens too many a layer keeps as they are, in words; None where none has a residual length."""
+    sizes = [(layer.residual_length, layer.keys) for layer in upstream.layers_of(cache) if hasattr(layer, RESIDUAL)]
+    for most, keys in sizes:
+        if keys is not None and keys.ndim > 1 and keys.shape[-2] > most:
+            return f"{keys.shape[-2]} tokens are kept as they are, where {most} may be"
+    return "" if sizes else None
 
 
 def apart(

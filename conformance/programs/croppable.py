@@ -8,9 +8,10 @@ import torch
 
 from conformance import upstream
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op, windows_of
+from conformance.plans.rollback import SHORT
+from conformance.plans.rollback_programs import Op, windows_of
 from conformance.programs.interpreter import Interpreter
-from conformance.programs.prepared import STATIC, interpreter, plan_of, prepared_for, run
+from conformance.programs.prepared import STATIC, interpreter, plan_of, prepared, run
 from conformance.programs.truths import Unusable
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
@@ -20,23 +21,30 @@ FARTHEST, ROOM = 40, 12  # tokens beyond the prompt that are fed at most; beyond
 
 
 def croppable_whatever_ran_before(runs: Runs) -> Comparison:
-    """The same static-cache call on a new model and on one that made a longer call before."""
+    """The same short static-cache call of the shortest row on a new model and on one that made a longer call before."""
     plan = plan_of(runs)
     if plan.cache not in STATIC or not plan.earlier:
         return Comparison(not_applicable="the plan has no earlier call with a static cache")
-    new, used = runs.scenario.model(), runs.scenario.model()
+    new, used, row = runs.scenario.model(), runs.scenario.model(), shortest(runs)
     with torch.no_grad():
         try:
-            prepared_for(runs, used, plan.earlier)
-            said = [upstream.says_croppable(prepared_for(runs, model).cache) for model in (new, used)]
+            prepared(runs, used, SHORT + plan.earlier, [row])
+            said = [upstream.says_croppable(prepared(runs, model, SHORT, [row]).cache) for model in (new, used)]
         except Exception as error:  # noqa: BLE001 - a type that takes no static cache: another check's finding
             return Comparison(not_applicable=f"generate prepares no static cache: {Crash.of(error)}"[:200])
     runs.events.add("static: after a longer call")
     if said[0] == said[1]:
         return Comparison()
     return Comparison.of(
-        Difference("changed", "is_croppable", f"{said[0]}, as on a new model", f"{said[1]}", "after a longer call")
+        Difference(
+            "changed", "is_croppable", f"{said[0]}, as on a new model", f"{said[1]}", f"row {row}, after a longer call"
+        )
     )
+
+
+def shortest(runs: Runs) -> int:
+    """The number of the shortest row: the one that a window holds first."""
+    return min(runs.rows, key=lambda row: len(runs.case.prompt.rows[row]))
 
 
 def croppable_after_all(runs: Runs) -> Comparison:
@@ -52,7 +60,7 @@ def croppable_after_all(runs: Runs) -> Comparison:
     tries = list(_tries(runs, found))
     if not tries:
         return Comparison(not_applicable="there is no room to try crops beyond every window")
-    if all(_works(runs, found, program) for program in tries):
+    if all(_works(runs, program) for program in tries):
         wanted = f"True: all {len(tries)} crops that were tried put the cache back"
         return Comparison.of(Difference("changed", "is_croppable", wanted, "False"))
     return Comparison()
@@ -60,7 +68,7 @@ def croppable_after_all(runs: Runs) -> Comparison:
 
 def _tries(runs: Runs, found: Interpreter) -> Iterator[tuple[Op, ...]]:
     """Near the prompt's length, and beyond every window; none where there is no room for that."""
-    start, plan = found.prepared.input_ids.shape[1], plan_of(runs)
+    start, plan = found.truths.prepared.input_ids.shape[1], plan_of(runs)
     room = plan.reach + plan.slack + ROOM if plan.cache in STATIC else FARTHEST
     beyond = max(0, max(windows_of(runs.scenario.config), default=0) + 1 - start)
     if beyond + max(fed for fed, _ in TRIES) > room:
@@ -75,10 +83,10 @@ def _feeds(count: int) -> Iterator[Op]:
         yield Op(op="feed", tokens=tuple(2 + n for n in range(min(8, count - first))))
 
 
-def _works(runs: Runs, found: Interpreter, program: tuple[Op, ...]) -> bool:
+def _works(runs: Runs, program: tuple[Op, ...]) -> bool:
     try:
-        steps = run(interpreter(runs, found.prepared), (Op(op="prefill"), *program))
+        steps = run(interpreter(runs, more=ROOM, strict=True), (Op(op="prefill"), *program))
     except Unusable:
         return False
     last = steps[-1]
-    return last.op.op == "crop" and last.refusal is None and not last.broken and not last.wrong.ties
+    return last.op.op == "crop" and last.refusal is None and not last.broken

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -11,128 +10,153 @@ import torch
 from conformance import upstream
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op, cut, fed, picked, repeats
+from conformance.plans.rollback_programs import Op, fed, picked, repeats
 from conformance.programs import contents
+from conformance.programs.machine import Groups, Machine, frozen
 from conformance.programs.steps import Step, refuses
-from conformance.programs.truths import LOWER, Groups
-from conformance.programs.watched import Watched
+from conformance.programs.truths import LOWER, Truths
+from conformance.programs.watched import compare_lengths, growth, look
 from conformance.verdicts import Comparison
 
+SPOILT = "recording has spoiled it before"
 
-@dataclass
-class Interpreter(Watched):
-    """Runs a program; `steps` holds what was done. Raises Unusable when the prompt alone cannot be run."""
 
-    steps: list[Step] = field(default_factory=list)
-    recording: bool = False
-    recorded: int = 0
-    moved: str = ""
+class Interpreter:
+    """Runs programs; `steps` holds what was done. Raises Unusable where the tokens alone raise.
+
+    start: gives a machine with an empty cache; plain: whether such a cache is as those that the truth starts from, so
+    that it has no need of forwards of its own before anything else was done with it.
+    """
+
+    def __init__(self, truths: Truths, start: Callable[[], Machine], *, plain: bool = True) -> None:
+        self.truths, self._start, self._plain = truths, start, plain
+        self.steps: list[Step] = []
+        self._renew()
+
+    def _renew(self) -> None:
+        self.machine = self._start()
+        self.recording, self.recorded, self.moved = False, 0, ""
+        self._untouched, self._broken = self._plain, False
+        self._owed: Step | None = None  # the last forward while recording, after which nothing was looked at
+
+    @property
+    def filled(self) -> bool:
+        """Whether the prompt is in the cache."""
+        return self.machine.filled
+
+    @property
+    def groups(self) -> Groups:
+        """The tokens of each forward after the prompt that are left."""
+        return self.machine.groups
 
     def run(self, program: Iterable[Op]) -> list[Step]:
-        """Do every operation, until one leaves a cache that is not to be relied on."""
+        """Do every operation; after one that leaves a cache that is not to be relied on, those from a new cache on."""
         for op in program:
-            act: Callable[[Op], Step | None] = getattr(self, f"_{op.op}")
-            step = act(op)
-            if step is not None:
-                self.steps.append(step)
-                if step.broken:
-                    break
+            if op.op == "fresh":
+                self._settle()
+                self._renew()
+            elif not self._broken:
+                act: Callable[[Op], Step | None] = getattr(self, f"_{op.op}")
+                step = act(op)
+                self.steps += [] if step is None else [step]
+                self._broken = step is not None and step.broken
+        self._settle()
         return self.steps
 
+    def _settle(self) -> None:
+        """Look at what was recorded last."""
+        if self._owed is not None and not self._broken:
+            self._owed.wrong = look(self.machine, self.truths)
+            self._broken = self._owed.broken
+        self._owed = None
+
     def _prefill(self, op: Op) -> Step | None:
-        if self.filled:
-            return None
-        return self._forward(op, self.machine.prefill, ())
+        return None if self.filled else self._forward(op, lambda machine: machine.prefill(), ())
 
     def _feed(self, op: Op) -> Step | None:
         if not self.filled or not op.tokens:
             return None
-        rows = _frozen(fed(op.tokens, len(self.sources), self.runs.scenario.vocabulary))
-        return self._forward(op, lambda: self.machine.feed(torch.tensor(rows)), (rows,))
+        rows = frozen(fed(op.tokens, len(self.machine.sources), self.truths.runs.scenario.vocabulary))
+        return self._forward(op, lambda machine: machine.feed(torch.tensor(rows)), (rows,))
 
-    def _forward(self, op: Op, forward: Callable[[], torch.Tensor], group: Groups) -> Step:
+    def _forward(self, op: Op, forward: Callable[[Machine], torch.Tensor], group: Groups) -> Step:
         step, groups = Step(op, recording=self.recording, after=self.moved), (*self.groups, *group)
-        self.truths.of(groups, self.sources)  # raises where the tokens alone do
-        try:
-            logits = forward()
-        except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
-            step.crash = crash_difference(Crash.of(error), "the same tokens work on a cache that only saw them")
-            return step
-        self.groups, self.filled = groups, True
+        sources = self.machine.sources
+        truth, _ = self.truths.of(groups, sources)  # raises where the tokens alone do
+        if self._untouched:
+            self.machine = truth.copy()
+        else:
+            try:
+                logits = forward(self.machine)
+            except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
+                step.crash = crash_difference(Crash.of(error), "the same tokens work on a cache that only saw them")
+                return step
+            step.wrong = self.truths.compare(logits, groups, sources)
         self.recorded += (len(group[0][0]) if group else self._prompt) if self.recording else 0
-        step.wrong = self.truths.compare(logits, groups, self.sources)
-        step.declared = upstream.says_croppable(self.machine.cache, self.model)
-        if step.wrong.differences and not self.truths.trusted(self.sources, groups):
-            step.wrong = Comparison(not_applicable=LOWER)
-        elif not step.wrong.differences and self.recording:
-            step.wrong = self.look(groups)  # what only recording spoils is blamed on nothing else
-        elif not step.wrong.differences:
-            step.wrong += self.compare_lengths()
+        step.declared = upstream.says_croppable(self.machine.cache, self.truths.model)
+        step.overfull = contents.overfull(self.machine.cache)
+        if step.wrong.differences:
+            step.wrong = step.wrong if self.truths.trusted(sources, groups) else Comparison(not_applicable=LOWER)
+        elif not self._untouched:
+            step.wrong += compare_lengths(self.machine, self.truths)
+        self._owed = step if self.recording and not step.broken else None
         return step
 
     @property
     def _prompt(self) -> int:
-        return int(self.prepared.input_ids.shape[1])
+        return int(self.truths.prepared.input_ids.shape[1])
 
     def _record(self, op: Op) -> Step | None:
         cache = self.machine.cache
         if not upstream.can_record(cache):
             return None
         self.recorded = self.recorded if self.recording else 0
-        return self._act(op, lambda: upstream.record_past(cache), look=False, then=self._note_recording)
+        return self._act(op, lambda: upstream.record_past(cache), then=self._note_recording, comparable=lambda: False)
 
     def _note_recording(self) -> None:
         self.recording = True
 
     def _crop(self, op: Op) -> Step | None:
-        cache = self.machine.cache
+        cache, fed = self.machine.cache, sum(len(group[0]) for group in self.groups)
         crop = getattr(cache, "crop", None)
         if crop is None or (op.count == 0 and not upstream.crop_takes_a_count()):
             return None
-        declared = upstream.says_croppable(cache, self.model)
-        fed = sum(len(group[0]) for group in self.groups)
-        covered = self.filled and self.recording and op.count <= min(self.recorded, fed)
-        before = self.groups
-        step = self._act(op, lambda: crop(-op.count), look=False)
-        step.declared, step.filled, step.covered = declared, self.filled, covered
+        filled, declared = self.filled, upstream.says_croppable(cache, self.truths.model)
+        covered = filled and self.recording and op.count <= min(self.recorded, fed)
+        within = filled and op.count <= fed
+        then = (lambda: self.machine.take_back(op.count)) if within else None
+
+        def comparable() -> bool:  # not after a crop into the prompt, or of more than there is
+            return within or not (filled or any(contents.lengths(cache)))
+
+        step = self._act(op, lambda: crop(-op.count), then=then, comparable=comparable)
+        step.declared, step.filled, step.covered = declared, filled, covered
         if step.crash.differences or step.refusal:
             return step
         self.recorded = 0
-        step.lengths = contents.lengths(self.machine.cache)
-        if not self.filled or op.count > fed:  # of an empty cache, into the prompt, or of more than there is
-            step.beyond = self.filled or any(step.lengths)
-            if not step.beyond:
-                step.wrong = self.look(before)
-            return step
-        self.groups = tuple(_frozen(group) for group in cut([[list(row) for row in g] for g in self.groups], op.count))
-        self.machine.take_back(op.count)
-        step.wrong = self.look(before)
-        step.grown = self.growth()
+        step.lengths, step.beyond = contents.lengths(cache), not comparable()
+        if within:
+            step.grown = growth(self.machine, self.truths)
         return step
 
     def _reorder(self, op: Op) -> Step | None:
-        return self._move(op, "reorder_cache", picked(op, len(self.sources)))
+        return self._move(op, "reorder_cache", picked(op, len(self.machine.sources)))
 
     def _select(self, op: Op) -> Step | None:
-        return self._move(op, "batch_select_indices", picked(op, len(self.sources)))
+        return self._move(op, "batch_select_indices", picked(op, len(self.machine.sources)))
 
     def _repeat(self, op: Op) -> Step | None:
-        if not repeats(op, len(self.sources)):
+        count = len(self.machine.sources)
+        if not repeats(op, count):
             return None
-        rows = [row for row in range(len(self.sources)) for _ in range(op.count)]
-        return self._move(op, "batch_repeat_interleave", rows, op.count)
+        return self._move(op, "batch_repeat_interleave", [r for r in range(count) for _ in range(op.count)], op.count)
 
     def _move(self, op: Op, method: str, rows: list[int], argument: Any = None) -> Step | None:
         cache = self.machine.cache
         if not self.filled or not rows or not hasattr(cache, method):
             return None
         given = torch.tensor(rows) if argument is None else argument
-
-        def then() -> None:
-            self.machine.pick(rows)
-            self.groups = tuple(tuple(group[row] for row in rows) for group in self.groups)
-
-        return self._act(op, lambda: getattr(cache, method)(given), look=True, then=then)
+        return self._act(op, lambda: getattr(cache, method)(given), then=lambda: self.machine.pick(rows))
 
     def _reset(self, op: Op) -> Step | None:
         cache = self.machine.cache
@@ -140,15 +164,25 @@ class Interpreter(Watched):
             return None
 
         def then() -> None:
-            self.groups, self.filled, self.recorded = (), False, 0
+            self.recorded = 0
             self.machine.forget()
             order = list(self.machine.sources)
             self.machine.sources = order[1:] + order[:1]  # other rows than before, so that nothing old fits
 
-        return self._act(op, cache.reset, look=True, then=then)
+        return self._act(op, cache.reset, then=then)
 
-    def _act(self, op: Op, act: Callable[[], Any], *, look: bool, then: Callable[[], None] = lambda: None) -> Step:
+    def _act(
+        self,
+        op: Op,
+        act: Callable[[], Any],
+        *,
+        then: Callable[[], None] | None = None,
+        comparable: Callable[[], bool] = lambda: True,
+    ) -> Step:
+        """Do it; `then`: what that does to the tokens that are left; comparable: whether anything is to compare."""
         step, before = Step(op), contents.everything(self.machine.cache)
+        earlier = self.machine.copy() if self._owed else None
+        self._untouched, groups = False, self.groups
         try:
             act()
         except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
@@ -159,12 +193,18 @@ class Interpreter(Watched):
             else:
                 step.crash = crash_difference(crash, f"`{op.op}` is there to be called")
             return step
-        then()
+        if then is not None:
+            then()
+        if comparable():
+            self._look(step, groups, earlier)
         self.moved = op.op
-        if look:
-            step.wrong = self.look(self.groups)
         return step
 
-
-def _frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(row) for row in rows)
+    def _look(self, step: Step, before: Groups, earlier: Machine | None) -> None:
+        """Look at what a step left; what recording has spoiled before it is blamed on the forward that recorded."""
+        step.wrong = look(self.machine, self.truths, before)
+        if step.wrong.differences and self._owed is not None and earlier is not None:
+            spoilt = look(earlier, self.truths)
+            if spoilt.differences:
+                self._owed.wrong, step.wrong = spoilt, Comparison(not_applicable=SPOILT)
+        self._owed = None

@@ -6,15 +6,18 @@ that prompt, each row at its own place of the batch, with the model's own prepar
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from conformance import upstream
+from conformance.plans.rollback_programs import cut
+from conformance.programs.copying import copied
 from conformance.reference.decode import OtherTokensFed, fed_tokens
+
+Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,17 @@ def prepare(model: Any, arguments: Mapping[str, Any]) -> Prepared:
 
 @dataclass
 class Machine:
-    """One cache in use. `sources`: which row of the prompt each row of the batch is."""
+    """One cache in use.
+
+    sources: which row of the prompt each row of the batch is; groups: of each forward after the prompt, the tokens of
+    each row that are left.
+    """
 
     model: Any
     prepared: Prepared
     cache: Any
     sources: list[int]
+    groups: Groups = ()
     ids: torch.Tensor | None = None
     outputs: Any = None
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -62,19 +70,17 @@ class Machine:
     @classmethod
     def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int]) -> Machine:
         """A machine with an empty cache of its own."""
-        return cls(model, prepared, copy.deepcopy(prepared.cache), list(sources))
+        return cls(model, prepared, copied(prepared.cache), list(sources))
 
     def copy(self) -> Machine:
         """The same, with a cache of its own, so that a look ahead changes nothing."""
-        return Machine(
-            self.model,
-            self.prepared,
-            copy.deepcopy(self.cache),
-            list(self.sources),
-            self.ids,
-            self.outputs,
-            dict(self.kwargs),
-        )
+        cache = copied(self.cache)
+        return replace(self, cache=cache, sources=list(self.sources), kwargs=dict(self.kwargs))
+
+    @property
+    def filled(self) -> bool:
+        """Whether the prompt is in the cache."""
+        return self.ids is not None
 
     def prefill(self) -> torch.Tensor:
         """Feed the prompt. Logits of its last position, shape (rows, 1, vocabulary)."""
@@ -101,6 +107,7 @@ class Machine:
         if fed_tokens(inputs) != count:
             raise OtherTokensFed(f"asked for {count} tokens, its preparation feeds {fed_tokens(inputs)}")
         self.outputs = self.model(**inputs, return_dict=True)
+        self.groups = (*self.groups, frozen(tokens.tolist()))
         return self._taken(self.outputs.logits[:, -count:])
 
     def _taken(self, logits: torch.Tensor) -> torch.Tensor:
@@ -112,16 +119,18 @@ class Machine:
         """Forget the last `count` tokens; the cache is cropped by whoever calls this."""
         assert self.ids is not None
         self.ids = self.ids[:, : self.ids.shape[1] - count]
+        self.groups = tuple(frozen(group) for group in cut([[list(row) for row in g] for g in self.groups], count))
 
     def pick(self, rows: Sequence[int]) -> None:
         """The batch becomes these of its rows; the cache is moved by whoever calls this."""
         self.sources = [self.sources[row] for row in rows]
         self.kwargs = {**self._of_rows(self.prepared.kwargs), **self._positions()}
         self.ids = None if self.ids is None else self.ids[list(rows)]
+        self.groups = tuple(tuple(group[row] for row in rows) for group in self.groups)
 
     def forget(self) -> None:
         """As before the prefill; the cache is reset by whoever calls this."""
-        self.ids, self.outputs, self.kwargs = None, None, {}
+        self.ids, self.outputs, self.kwargs, self.groups = None, None, {}, ()
 
     def _positions(self) -> dict[str, Any]:
         return {name: self.kwargs[name] for name in upstream.UNBATCHED if name in self.kwargs}
@@ -129,6 +138,11 @@ class Machine:
     def _of_rows(self, values: Mapping[str, Any]) -> dict[str, Any]:
         batch = self.prepared.input_ids.shape[0]
         return {name: _picked(value, self.sources, batch) for name, value in values.items()}
+
+
+def frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """A group of tokens for each row, as a key."""
+    return tuple(tuple(row) for row in rows)
 
 
 def _picked(value: Any, rows: Sequence[int], batch: int) -> Any:

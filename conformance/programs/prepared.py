@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -14,19 +14,20 @@ from conformance.case import Settings
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op, RollbackPlan
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.programs import caches
 from conformance.programs.interpreter import Interpreter
 from conformance.programs.machine import Machine, Prepared, prepare
 from conformance.programs.steps import Step, refuses
-from conformance.programs.truths import Unusable
+from conformance.programs.truths import Truths, Unusable
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 
-AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 # The modules of the library in which `generate` itself refuses what it is asked for.
 REFUSING = ("utils.", "candidate_generator.", "configuration_utils.")
 STATIC = ("static", "early")
+T = TypeVar("T")
 
 
 def plan_of(runs: Runs) -> RollbackPlan:
@@ -92,33 +93,55 @@ def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any],
         return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
 
 
-def prepared_for(runs: Runs, model: Any, more: int = 0) -> Prepared:
-    """What `generate` prepares for the case's prompt and a program of this length; `more`: tokens beyond it."""
-    plan = plan_of(runs)
-    call = plain_call(runs, max_new_tokens=plan.reach + plan.slack + AHEAD + more, **settings_of(runs))
+def prepared(runs: Runs, model: Any, count: int, rows: Sequence[int] | None = None) -> Prepared:
+    """What `generate` prepares for these rows of the prompt (None: all) and so many new tokens."""
+    call = plain_call(runs, rows, max_new_tokens=count, **settings_of(runs))
     return prepare(model, with_cache(runs, model, call).arguments())
 
 
-def interpreter(runs: Runs, prepared: Prepared | None = None, more: int = 0) -> Interpreter:
-    """An interpreter of programs on a new empty cache, `more` tokens longer than the case's. Raises Unusable."""
-    model = runs.shareable_model()
-    with torch.no_grad(), MODEL_CODE.running(), time_limit():
+def truths_of(runs: Runs, more: int = 0) -> Truths:
+    """The true caches of the plan's class for the case's prompt, shared by all that ask. Raises Unusable.
+
+    more: how many tokens longer than the case's program those are that they have to hold.
+    """
+
+    def make() -> Truths | Unusable:
+        model = runs.shareable_model()
         try:
-            made = prepared or prepared_for(runs, model, more)
-        except Exception as error:
-            raise Unusable(str(Crash.of(error))) from error
-        found = Interpreter(runs, model, made)
-        if plan_of(runs).cache == "early":
-            _initialize(found)
-    return found
+            with torch.no_grad(), MODEL_CODE.running(), time_limit():
+                return Truths(runs, model, prepared(runs, model, plan_of(runs).room + more))
+        except Exception as error:  # noqa: BLE001 - the release may raise anything
+            return Unusable(error)
+
+    return _or_raised(runs.once(("rollback truths", more if plan_of(runs).cache in STATIC else 0), make))
 
 
-def _initialize(found: Interpreter) -> None:
-    filled: Machine = found.truth()
+def _or_raised(made: T | Unusable) -> T:
+    if isinstance(made, Unusable):
+        raise made
+    return made
+
+
+def interpreter(runs: Runs, more: int = 0, *, strict: bool = False) -> Interpreter:
+    """An interpreter of programs, each on a new empty cache, `more` tokens longer than the case's. Raises Unusable."""
+    truths, early = truths_of(runs, more), plan_of(runs).cache == "early"
+    truths = truths.strictly() if strict else truths
+
+    def start() -> Machine:
+        machine = truths.empty()
+        if early:
+            with torch.no_grad(), MODEL_CODE.running(), time_limit():
+                _initialize(machine, truths.of((), machine.sources)[0])
+        return machine
+
+    return Interpreter(truths, start, plain=not early)
+
+
+def _initialize(machine: Machine, filled: Machine) -> None:
     try:
-        caches.initialize_early(found.machine.cache, filled.cache, len(found.sources))
+        caches.initialize_early(machine.cache, filled.cache, len(machine.sources))
     except Exception as error:
-        raise Unusable(f"initialised early: {Crash.of(error)}") from error
+        raise Unusable(error, "initialised early: ") from error
 
 
 def run(found: Interpreter, program: Iterable[Op]) -> list[Step]:
@@ -140,7 +163,4 @@ def steps_of(runs: Runs) -> list[Step]:
         runs.events |= {"crop: refused" for step in steps if step.refusal and step.op.op == "crop"}
         return steps
 
-    made = runs.once("rollback steps", make)
-    if isinstance(made, Unusable):
-        raise made
-    return made
+    return _or_raised(runs.once("rollback steps", make))

@@ -6,7 +6,7 @@ import linecache
 from dataclasses import dataclass, field
 
 from conformance.outcome import Crash
-from conformance.plans.rollback import Op
+from conformance.plans.rollback_programs import Op
 from conformance.verdicts import Comparison
 
 REFUSALS = ("ValueError", "RuntimeError", "NotImplementedError", "TypeError")
@@ -20,7 +20,8 @@ class Step:
     tokens before it, and kept what it need not; after: of a forward, the last operation that moved states; covered: a
     crop of no more than was recorded, on a filled cache; beyond: a crop of more than was fed;
     refusal: how it was refused, if it was; changed: what that changed all the same; wrong: how the cache differs
-    from one that saw only what is left; grown: states that are stored and not needed.
+    from one that saw only what is left; grown: states that are stored and not needed; overfull: more tokens that are
+    kept as they are than a layer was made for.
     """
 
     op: Op
@@ -36,6 +37,7 @@ class Step:
     wrong: Comparison = field(default_factory=Comparison)
     lengths: list[int | None] = field(default_factory=list)
     grown: str = ""
+    overfull: str | None = None
 
     @property
     def broken(self) -> bool:

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from conformance.compare import Noise, compare_steps
 from conformance.outcome import Crash
-from conformance.programs.machine import Machine, Prepared
+from conformance.programs import contents
+from conformance.programs.machine import Groups, Machine, Prepared
+from conformance.programs.steps import refuses
 from conformance.runs import Runs
 from conformance.verdicts import Comparison
 
-Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
 PROBE = 1  # the token that is fed to look ahead
-LOWER = "the cache says something else without any of this: see the checks of the cached family"
+LOWER = "the cache says something else without any of this: see given-cache-matches-recomputed and the cached family"
 
 
 class Unusable(RuntimeError):
-    """The same tokens raise without any operation on the cache."""
+    """The same tokens raise without any operation on the cache. refused: by name, in the code that was called."""
+
+    def __init__(self, error: BaseException, before: str = "") -> None:
+        self.crash, self.refused = Crash.of(error), refuses(error)
+        super().__init__(f"{before}{self.crash}")
 
 
 class Truths:
-    """Caches of one class, each filled by the prompt's rows and groups of tokens, and by nothing else."""
+    """Caches of one class, each filled by the prompt's rows and groups of tokens, and by nothing else.
+
+    strict: what is more than the bound apart is different, were it but rounding: to know what is surely the same.
+    """
 
     def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
-        self.runs, self.model, self.prepared = runs, model, prepared
+        self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
+        self._told: dict[Any, Mapping[str, Any]] = {}
         self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
+
+    def strictly(self) -> Truths:
+        """The same caches, to be compared with strictly."""
+        other = copy.copy(self)
+        other.strict = True
+        return other
+
+    def empty(self, sources: Sequence[int] | None = None) -> Machine:
+        """A machine with an empty cache of the class, for these rows of the prompt (None: all)."""
+        return Machine.empty(
+            self.model, self.prepared, range(self.prepared.input_ids.shape[0]) if sources is None else sources
+        )
 
     def of(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
         """The cache that these rows of the prompt and these groups fill, and the logits of its last forward.
@@ -41,15 +63,22 @@ class Truths:
             except Unusable:
                 raise
             except Exception as error:
-                raise Unusable(str(Crash.of(error))) from error
+                raise Unusable(error) from error
         return self._made[key]
 
     def _new(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
         if not groups:
-            machine = Machine.empty(self.model, self.prepared, sources)
+            machine = self.empty(sources)
             return machine, machine.prefill()
         machine = self.of(groups[:-1], sources)[0].copy()
         return machine, machine.feed(torch.tensor(groups[-1]))
+
+    def told(self, groups: Groups, sources: Sequence[int]) -> Mapping[str, Any]:
+        """The lengths and mask sizes that the layers of such a cache tell."""
+        key = (tuple(sources), groups)
+        if key not in self._told:
+            self._told[key] = contents.told(self.of(groups, sources)[0].cache)
+        return self._told[key]
 
     def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
@@ -62,21 +91,28 @@ class Truths:
 
     def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
         """Whether these caches say of one more token what recomputing everything says."""
-        return all(self._as_recomputed(groups, sources) for groups in set(histories))
+        return self.strict or all(self._as_recomputed(groups, sources) for groups in set(histories))
 
     def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
-        groups = (*groups, ((PROBE,),) * len(sources))
-        said = self.of(groups, sources)[1]
+        found = self.recomputed((*groups, ((PROBE,),) * len(sources)), sources)
+        return not found.differences and not found.ties
+
+    def recomputed(self, groups: Groups, sources: Sequence[int]) -> Comparison:
+        """The logits of the last token that these caches were fed with those of recomputing everything."""
+        said, result = self.of(groups, sources)[1], Comparison()
         for row, source in enumerate(sources):
             expected = self.runs.oracle.logits(source, [*history(groups, row), 0])[-1]
             noise = self._noise(groups, sources, row, 1)
-            found = compare_steps("logits", [said[row, -1]], [expected], noise, "", self.runs.bound)
-            if found.differences or found.ties:
-                return False
-        return True
+            where = f"row {row} " if len(sources) > 1 else ""
+            result += compare_steps("logits", [said[row, -1]], [expected], noise, where, self.runs.bound)
+            if result.differences:
+                break
+        return result
 
     def _noise(self, groups: Groups, sources: Sequence[int], row: int, count: int) -> Noise:
         """The model's response to rounding at the last `count` positions of a row."""
+        if self.strict:
+            return lambda _: 0.0
         tokens = history(groups, row)
 
         def at(step: int) -> float:

@@ -43,4 +43,9 @@ def tensors(scenario: Scenario, rows: list[int] | None) -> dict[str, str]:
     chosen = list(range(len(scenario.rows)) if rows is None else rows)
     drawn = scenario.media.sources(chosen, scenario.case.model.dtype) if scenario.media else {}
     inputs = scenario.inputs(rows)
-    return {name: drawn.get(name, f"torch.tensor({literal(tensor.tolist())})") for name, tensor in inputs.items()}
+    return written(inputs) | {name: source for name, source in drawn.items() if name in inputs}
+
+
+def written(inputs: dict[str, Any]) -> dict[str, str]:
+    """Name → source of each of these tensors, value by value."""
+    return {name: f"torch.tensor({literal(tensor.tolist())})" for name, tensor in inputs.items()}

@@ -12,9 +12,10 @@ functions themselves. Nothing in `scripts/` is ever imported or run. A body tell
 - `UNSEEN`: fields of a finding that the body does not compare: the script of such a finding replays its case;
 - `WHOLE_OUTCOME`: it compares all that a call returns, so SETTINGS keep every output;
 - `UNCOUNTED`: of a module that is no body: its lines do not count, since they only stand for a device;
-- `BEYOND`: the fields of the case's plan that it cannot show: where one is not at its default, the script replays its
-  case; by check, where several share the body;
-- `INSTEAD`: the first word of where a finding is → the body that shows those.
+- `PLAN`: the fields of the case's plan that it can show; where another is not at its default, the script replays its
+  case;
+- `BEYOND`: the fields of the plan that it cannot show; by check, where several share the body;
+- `INSTEAD`: the first word of where a finding is, or its field → the body that shows those.
 """
 
 from __future__ import annotations

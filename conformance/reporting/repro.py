@@ -68,12 +68,12 @@ def body_name(finding: Finding) -> str | None:
     check, field = finding.signature.check, finding.signature.field
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    turns = case.prompt.images and getattr(case.plan, "turns", ())
+    turns = bool(case.prompt.images) and bool(getattr(case.plan, "turns", None))
     replayed = criteria or turns or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})
-    script = next((body for word, body in instead.items() if finding.where.startswith(word)), script)
+    script = next((body for word, body in instead.items() if finding.where.startswith(word) or field == word), script)
     says = pieces.piece(script).says
     unseen = field.startswith(tuple(says.get("UNSEEN", ()))) or not _shows(
         says, finding.case.plan, finding.signature.check

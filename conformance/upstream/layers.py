@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,9 +31,14 @@ def mask_sizes(layer: Any, count: int, length: int) -> tuple[int, ...] | None:
     ask = getattr(layer, "get_mask_sizes", None)
     if ask is None:
         return None
-    by_position = "cache_position" in inspect.signature(ask).parameters
-    sizes = ask(torch.arange(length, length + count)) if by_position else ask(count)
+    sizes = ask(torch.arange(length, length + count)) if _by_position(layer.__class__) else ask(count)
     return tuple(int(size) for size in sizes)
+
+
+@cache
+def _by_position(layer_class: Any) -> bool:
+    """Whether layers of this class are told positions, as before 5.3, and not a number of tokens."""
+    return "cache_position" in inspect.signature(layer_class.get_mask_sizes).parameters
 
 
 def records(cache: Any) -> bool:

@@ -10,11 +10,12 @@ from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
 from conformance.plans.prefill import PrefillPlan
-from conformance.plans.rollback import Op, RollbackPlan
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.plans.stopping import StoppingPlan
 from conformance.signature import Signature
 
-# Each body of a script, by a check and the place of a difference that lead to it.
+# Each body of a script, by a check, the place and where it is not the logits the field of a difference that lead to it.
 BODIES = {
     "cached": ("cached-matches-recomputed", "row 0 step 1"),
     "continued": ("cached-matches-recomputed", "continuation step 1"),
@@ -30,6 +31,10 @@ BODIES = {
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
     "rollback": ("crop-round-trip", ""),
+    "rollback_told": ("crop-round-trip", "", "mask sizes"),
+    "rollback_stored": ("window-returns-to-its-size", "", "stored states"),
+    "rollback_negative": ("length-never-negative", "crop(1)", "length"),
+    "rollback_croppable": ("is-croppable-is-true", "row 0, after a longer call", "is_croppable"),
     "beams": ("beams-reorder-every-state", "beam 0 step 1"),
     "assisted_cache": ("window-returns-to-its-size", "assisted run"),
     "deferred": ("deferred-stop-matches-immediate", ""),
@@ -103,10 +108,16 @@ def case_of(
 
 def finding_of(body: str, architecture: str = "llama", **parts: Any) -> Finding:
     """A finding of which the script has this body."""
-    check, where = BODIES[body]
+    check, where, *field = BODIES[body]
     names = ("without", "settings", "rows", "dtype", "attention")
     case = case_of(check, architecture, **{name: parts.pop(name) for name in names if name in parts})
-    signature = {"kind": "values", "field": "logits", "raised_in": "", "cache": ("full",), "needs": (body,)}
+    signature = {
+        "kind": "values",
+        "field": field[0] if field else "logits",
+        "raised_in": "",
+        "cache": ("full",),
+        "needs": (body,),
+    }
     signature |= {name: parts.pop(name) for name in tuple(signature) if name in parts}
     facts = {"expected": "1.5 within 1e-04 at index 3", "got": "2.5", "where": where, **parts}
     return Finding(Signature(check=check, scope=architecture, **signature), case, **facts)

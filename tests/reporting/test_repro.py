@@ -66,10 +66,7 @@ def test_every_body_is_covered_here_and_every_check_has_one() -> None:
     assert set(BODIES) == with_script | instead
 
 
-TOO_LONG = {"rollback"}  # with the interpreter of programs a script has more than 80 lines, so it replays its case
-
-
-@pytest.mark.parametrize("body", sorted(set(BODIES) - TOO_LONG))
+@pytest.mark.parametrize("body", sorted(BODIES))
 @pytest.mark.parametrize("architecture", ["llama", "gemma2", "jamba"])
 def test_a_script_is_short_and_stands_alone(body: str, architecture: str) -> None:
     finding = finding_of(body, architecture)

@@ -6,7 +6,7 @@ import torch
 
 from conformance.build import Scenario
 from conformance.plans.special_tokens import Id, SpecialTokensPlan, plainly
-from conformance.reporting.case_source import tensors
+from conformance.reporting.case_source import written
 from conformance.special_tokens.expected import expected_ids
 
 
@@ -36,11 +36,11 @@ def _starts(scenario: Scenario, plan: SpecialTokensPlan) -> dict[str, str]:
     """What is left out of a call whose ids say how it starts, and what is not."""
     ids, tokens = plan.starting(len(scenario.rows), scenario.vocabulary, scenario.encoder_decoder)
     inputs = scenario.inputs() if scenario.encoder_decoder else {}
-    before = tensors({name: value for name, value in inputs.items() if not name.startswith("decoder_")})
+    before = written({name: value for name, value in inputs.items() if not name.startswith("decoder_")})
     before |= {"num_beams": "2"} if plan.mode == "beams" else {}
     name = "decoder_input_ids" if scenario.encoder_decoder else "input_ids"
     passed = {name: torch.tensor(tokens)[:, None]} if tokens else {}
-    return {"STARTS": _sources(ids), "BEFORE": _dict(before), "PASSED": _dict(tensors(passed))}
+    return {"STARTS": _sources(ids), "BEFORE": _dict(before), "PASSED": _dict(written(passed))}
 
 
 def _dict(sources: dict[str, str]) -> str:

@@ -14,7 +14,8 @@ from conformance.reporting.scripts.frame import START
 
 def drafts_of(model: Any) -> dict[int, list[int]]:
     """From here on, by the length of the sequence; a forward that comes back to an earlier length verifies none."""
-    prepared, found = model.prepare_inputs_for_generation, {}
+    prepared = model.prepare_inputs_for_generation
+    found: dict[int, list[int]] = {}
 
     @functools.wraps(prepared)
     def prepare(input_ids: torch.Tensor, *args: Any, **kwargs: Any) -> Any:

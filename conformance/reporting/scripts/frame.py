@@ -53,8 +53,12 @@ RAISES_AT: int  # the call in which it does
 SECOND: dict[str, Any]  # of the `GenerationConfig` of a call that goes on from the first
 
 CACHE: dict[str, Any]  # fields of the `GenerationConfig` that ask for a class of cache
-PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: names of methods and their arguments
-LEFT: tuple[list[int], list[list[list[int]]], list[list[int]]]  # rows, what they were fed and kept, one more token
+PREPARED: dict[str, Any]  # of the `GenerationConfig` of a call that only prepares a cache
+NAME: str  # the keyword of a forward for a cache
+TAKEN: list[str]  # the other keywords that the model's forward takes
+PROGRAM: list[tuple[Any, ...]]  # what is done with a cache: forwards (rows, tokens before, ids), methods and arguments
+LEFT: list[tuple[Any, ...]]  # the forwards alone that lead to what the program leaves
+COUNTS: list[int]  # new tokens of a longer call, and of a short one
 BEAMS: dict[str, Any]  # fields of the `GenerationConfig` for beam search
 
 

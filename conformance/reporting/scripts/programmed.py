@@ -1,0 +1,28 @@
+# ruff: noqa: INP001
+"""A cache as `generate` prepares it, and what a table of forwards and calls makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import GenerationConfig
+
+from conformance.reporting.scripts.fed import fed
+from conformance.reporting.scripts.frame import INPUTS, NAME, PREPARED, make_model
+
+
+@torch.no_grad()
+def programmed(table: list[tuple[Any, ...]]) -> tuple[Any, Any]:
+    """The cache after the last entry, and the outputs of the last forward."""
+    model, kept, out = make_model(), [], None
+    keep = {"custom_generate": lambda _, ids, **given: kept.append(given.get(NAME)) or ids}
+    model.generate(**INPUTS, generation_config=GenerationConfig(**PREPARED), **keep)
+    cache = kept[0]
+    for name, *given in table:
+        if name == "feed":
+            out = fed(model, cache, *given)
+            cache = out.get(NAME, cache)
+        else:
+            getattr(cache, name)(*(torch.tensor(v) if isinstance(v, list) else v for v in given))
+    return cache, out

@@ -1,0 +1,98 @@
+"""What programs are made of: copies of caches, tables for scripts, and one cache after another."""
+
+import copy
+
+import pytest
+import torch
+from toolbox import small_case
+
+from conformance.judge import judge
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op, crop_events, reach_of, unfed
+from conformance.programs import contents
+from conformance.programs.copying import copied
+from conformance.programs.prepared import steps_of, truths_of
+from conformance.reporting.constants.rollback import Table
+from conformance.runs import Runs
+from conformance.snapshots import changes
+from conformance.subjects.installed import Installed
+
+PREFILL, RECORD, FRESH = Op(op="prefill"), Op(op="record"), Op(op="fresh")
+FEED, CROP = Op(op="feed", tokens=(5, 6)), Op(op="crop", count=1)
+
+
+def case_of(architecture, *program, **plan):
+    rows = ((3, 4, 5, 6), (7, 8, 9, 10))
+    return small_case(architecture, rows=rows, family="rollback", plan=RollbackPlan(program=program, **plan))
+
+
+@pytest.mark.parametrize("cache", ["default", "static"])
+@pytest.mark.parametrize("architecture", ["llama", "mistral", "lfm2", "mamba", "bart:seq2seq"])
+def test_a_copy_is_what_deepcopy_makes(architecture, cache):
+    truths = truths_of(Runs(case_of(architecture, cache=cache, slack=8), Installed()))
+    with torch.no_grad():
+        filled = truths.of((((5, 6), (7, 8)),), (0, 1))[0].cache
+    before = contents.everything(filled)
+    made = copied(filled)
+    assert not changes(contents.everything(copy.deepcopy(filled)), contents.everything(made))
+    for tensor, _ in contents.visible(made).values():
+        tensor.zero_()
+    assert not changes(before, contents.everything(filled))
+
+
+def test_tensors_that_share_storage_still_do_in_a_copy():
+    whole = torch.arange(6.0)
+    made = copied({"whole": whole, "part": whole[2:4]})
+    made["whole"].zero_()
+    assert made["part"].tolist() == [0, 0]
+    assert whole.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_breaks_one_cache_is_followed_by_the_next():
+    """An empty sliding window cannot be cropped in this release; the cache after it can, once it is filled."""
+    program = (CROP, PREFILL, FEED, FRESH, RECORD, PREFILL, FEED, CROP)
+    steps = steps_of(Runs(case_of("mistral", RECORD, *program), Installed()))
+    assert [str(step.op) for step in steps] == ["record()", "crop(1)", *(str(op) for op in program[4:])]
+    assert steps[1].crash.differences
+    assert not any(step.broken for step in steps[2:])
+
+
+def test_a_plain_cache_is_no_encoder_decoder_cache():
+    verdicts = judge(case_of("bart:seq2seq", PREFILL, FEED, cache="plain"), CHECK, Installed()).verdicts
+    assert verdicts[CHECK[0]].status == "fail"
+
+
+CHECK = ("given-cache-matches-recomputed",)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "cache"), [("llama", "quantized"), ("llama", "default"), ("t5gemma", "plain")]
+)
+def test_other_given_caches_are_right_or_refused(architecture, cache):
+    status = (
+        judge(case_of(architecture, PREFILL, FEED, FEED, cache=cache), CHECK, Installed()).verdicts[CHECK[0]].status
+    )
+    assert status == {"quantized": "pass", "default": "not-applicable", "plain": "allowed"}[cache]
+
+
+def test_a_table_holds_what_the_last_cache_sees():
+    moved = (PREFILL, FEED, Op(op="select", rows=(1,)), CROP)
+    table = Table((PREFILL, FRESH, *moved), rows=2, start=4, vocabulary=40)
+    assert table.calls == [
+        ("feed", [0, 1], 0, []),
+        ("feed", [0, 1], 4, [[6, 7], [7, 8]]),
+        ("batch_select_indices", [1]),
+        ("crop", -1),
+        ("feed", [1], 5, [[1]]),
+    ]
+    assert table.left == [("feed", [1], 0, []), ("feed", [1], 4, [[7]]), ("feed", [1], 5, [[1]])]
+
+
+def test_caches_are_counted_apart():
+    program = (PREFILL, FEED, FRESH, PREFILL, FEED, FEED, Op(op="crop", count=2))
+    assert reach_of(program) == 4
+    assert "crop: at a boundary" in crop_events(program, 4, [])
+    assert reach_of(()) == 0
+    assert (*program[4:6], Op(op="crop", count=0)) == (*program[4:6], *unfed(program[6:], 2))
+    plainer = RollbackPlan(program=program).plainer()
+    assert {one.program for one in plainer} >= {(), program[:2], program[3:], (*program[:2], *program[3:])}
