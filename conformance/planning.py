@@ -41,7 +41,7 @@ def pairs_of(options: Options) -> list[tuple[str, str]]:
 
 
 def _selected(family: str, options: Options) -> tuple[str, ...]:
-    """The selected types that a family runs on; by default, those that take images or sound too where it has use for them."""
+    """The selected types that a family runs on; by default with those that take images or sound, where it uses them."""
     chosen, only = options.architectures, architectures_of_families()[family]
     if family in media_families() and chosen == catalogue.core_names():
         chosen = (*chosen, *(name for name in media_names() if name in catalogue.names()))

@@ -15,10 +15,10 @@ from conformance.reporting.scripts.frame import INPUTS, NAME, PREPARED, make_mod
 @torch.no_grad()
 def programmed(table: list[tuple[Any, ...]]) -> tuple[Any, Any]:
     """The cache after the last entry, and the outputs of the last forward."""
-    model, kept, out = make_model(), [], None
-    keep = {"custom_generate": lambda _, ids, **given: kept.append(given.get(NAME)) or ids}
+    model, kept, out = make_model(), dict[str, Any](), None
+    keep = {"custom_generate": lambda _, ids, **given: (kept.setdefault("cache", given.get(NAME)), ids)[1]}
     model.generate(**INPUTS, generation_config=GenerationConfig(**PREPARED), **keep)
-    cache = kept[0]
+    cache = kept["cache"]
     for name, *given in table:
         if name == "feed":
             out = fed(model, cache, *given)

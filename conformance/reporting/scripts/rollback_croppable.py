@@ -12,10 +12,10 @@ from conformance.reporting.scripts.frame import COUNTS, INPUTS, NAME, PREPARED, 
 
 def says_croppable(model: Any, count: int) -> str:
     """What the cache says that a call for so many tokens prepares."""
-    kept, config = [], GenerationConfig(**PREPARED | {"max_new_tokens": count})
-    keep = {"custom_generate": lambda _, ids, **given: kept.append(given[NAME]) or ids}
+    kept, config = dict[str, Any](), GenerationConfig(**PREPARED | {"max_new_tokens": count})
+    keep = {"custom_generate": lambda _, ids, **given: (kept.setdefault("cache", given[NAME]), ids)[1]}
     model.generate(**INPUTS, generation_config=config, **keep)
-    return str(kept[0].is_croppable)
+    return str(kept["cache"].is_croppable)
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
