@@ -17,6 +17,7 @@ from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
 from conformance.simulation import accelerator
+from conformance.simulation.meta_reads import MetaReads, MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
 
 PLACEMENT = family(
@@ -163,17 +164,18 @@ def no_op_reads_meta(runs: Runs) -> Comparison:
 
     An op that refuses such a tensor raises; that is a matter of `placed-matches-unplaced`.
     """
-    reads = _silent_reads(runs)
-    if not reads:
+    watch = _watch(runs)
+    if not watch.reads:
         return Comparison()
-    first = min(reads)
-    got = ", ".join(f"{op} {count} times" for op, count in sorted(reads.items()))
-    return Comparison.of(Difference("values", "meta input", "no op reads meta", got, raised_in=first))
+    first = min(watch.reads)
+    got = ", ".join(f"{op} {count} times" for op, count in sorted(watch.reads.items()))
+    what = ", ".join(sorted(watch.weights)) or "no weight, but what was given"
+    return Comparison.of(Difference("values", "meta input", "no op reads meta", f"{got}: {what}", raised_in=first))
 
 
-def _silent_reads(runs: Runs) -> dict[str, int]:
-    found: dict[str, int] = _of(runs).placed_outcome.extra["meta_reads"]
-    return found
+def _watch(runs: Runs) -> MetaReads:
+    watch: MetaReads = _of(runs).placed_outcome.extra[MetaReadsProbe.name]
+    return watch
 
 
 @check(
@@ -182,7 +184,7 @@ def _silent_reads(runs: Runs) -> dict[str, int]:
     script="placed",
 )
 @guarded(_can_run)
-@applies("an op reads meta already, which is another check's", lambda runs: not _silent_reads(runs))
+@applies("an op reads meta already, which is another check's", lambda runs: not _watch(runs).reads)
 def placed_matches_unplaced(runs: Runs) -> Comparison:
     """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
 
