@@ -11,6 +11,7 @@ from conformance.outcome import Crash
 from conformance.placing.refusing import is_telling, words
 from conformance.reference.planner import make_units
 from conformance.runs import Runs
+from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def stranded_outcome(runs: Runs, world: World) -> Comparison:
         getattr(runs.subject, "audit", lambda _: None)(model)
     except Exception as error:  # noqa: BLE001 - its words are what is looked at
         return Comparison() if _names_one(str(error), lost) else _unclear("audit", Crash.of(error), lost)
-    outcome = world.outcome(Placed(model))
+    outcome = world.outcome(Placed(model), probes=[MetaReadsProbe()])
     if outcome.crash is None and outcome.extra["meta_reads"].reads:
         ops = ", ".join(sorted(outcome.extra["meta_reads"].reads))
         return Comparison.of(Difference("values", "meta input", f"an error naming {lost[0]}", f"none; {ops} read it"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,8 +19,10 @@ import torch
 
 from conformance import upstream
 from conformance.building.copying import Copier
+from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
+from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, models
 from conformance.placing.recipe import Recipe, recipe_of
@@ -140,12 +142,17 @@ class World:
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
         return Placed(model, holding=places, config=config)
 
-    def outcome(self, placed: Placed, *, watched: bool = True) -> Outcome:
-        """The case's call on a model, its tensors brought to the CPU; `extra` tells what read `meta`, and moves."""
+    def call(self, placed: Placed) -> tuple[Any, Call]:
+        """Who decodes (None: the case's subject), and the case's call on a model."""
+        return calls.make(self.runs, self.plan, self.base, placed)
+
+    def outcome(
+        self, placed: Placed, *, change: Callable[[Call], Call] = lambda call: call, probes: Sequence[Probe] = ()
+    ) -> Outcome:
+        """The case's call, changed, on a model, its tensors brought to the CPU; `extra` tells of transfers, too."""
         with self.present():
-            subject, call = calls.make(self.runs, self.plan, self.base, placed)
-            probes = [MetaReadsProbe()] if watched else []
-            outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
+            subject, call = self.call(placed)
+            outcome = self.runs.run(change(call), model=placed.model, subject=subject, probes=probes)
             outcome.extra["transfers"] = sum(LEDGER.transfers.values()) if self.plan.simulated else 0
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
             outcome.logits = tuple(step.cpu() for step in outcome.logits)
@@ -155,12 +162,12 @@ class World:
     @cached_property
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model."""
-        return self.outcome(self.unplaced, watched=False)
+        return self.outcome(self.unplaced)
 
     @cached_property
     def placed_outcome(self) -> Outcome:
-        """The call on the placed model."""
-        outcome = self.outcome(self.placed)
+        """The call on the placed model, what reads `meta` watched."""
+        outcome = self.outcome(self.placed, probes=[MetaReadsProbe()])
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
         brought = "offloaded" in self.placed.holding and outcome.crash is None
         self.runs.events |= {"brought back"} if brought else set()

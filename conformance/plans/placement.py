@@ -14,7 +14,11 @@ Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
 Model = Literal["own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma"]
 Loader = Literal["from_pretrained", "dispatch_model", "cpu_offload", "disk_offload"]
 Map = Literal["whole", "parts", "auto", "balanced", "balanced_low_0", "sequential"]
-Mode = Literal["plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted"]
+Mode = Literal[
+    "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
+    "late stop", "crop", "special tokens",
+]  # fmt: skip
+MECHANISMS = ("late stop", "crop", "special tokens")
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
@@ -25,7 +29,8 @@ class PlacementPlan(Plan, family="placement"):
     parts go, in turn (`whole` takes the first); split_tied: a map of parts may put the members of a tied group in
     different places; budget: per cent of the model's size that each accelerator, then the CPU, may hold where the
     loader plans; accelerators: how many simulated ones are present; ids: the caller puts the token ids where the
-    embeddings run, or on `model.device` as the documentation says;
+    embeddings run, or on `model.device` as the documentation says; mode: how it decodes, or the mechanism that is
+    looked at beside plain decoding;
     stranded: the number of a part that is left on `meta` with nothing that brings it.
     """
 

@@ -1,0 +1,98 @@
+"""Where the checks of a placement apply: each gives the reason why one does not, or None."""
+
+from __future__ import annotations
+
+from conformance.errors import NotBuildable
+from conformance.placing.world import World
+from conformance.registry import Guard
+from conformance.runs import Runs
+from conformance.simulation import accelerator
+
+
+def world(runs: Runs) -> World | str:
+    """What the case is about, or why it cannot be had here."""
+
+    def make() -> World | str:
+        if not hasattr(runs.subject, "place"):
+            return "the subject places no models"
+        plan = runs.case.plan
+        if plan.simulated and (reason := accelerator.why_not()):
+            return reason
+        named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
+        if max(named, default=-1) >= plan.accelerators:
+            return "the recipe names accelerators that are not present in it"
+        if plan.simulated and plan.split_tied:
+            return "tied weights are split over places without accelerators only"
+        try:
+            made = World(runs)
+        except NotBuildable as error:
+            return str(error)
+        crash = made.unplaced.crash
+        return made if crash is None else f"the same without a placement raises {crash.type}"
+
+    return runs.once("placement world", make)
+
+
+def of(runs: Runs) -> World:
+    """What the case is about; it can be had."""
+    made = world(runs)
+    assert isinstance(made, World)
+    return made
+
+
+def cannot_be_had(runs: Runs) -> str | None:
+    """Why the case cannot be had here."""
+    made = world(runs)
+    return made if isinstance(made, str) else None
+
+
+def was_placed(runs: Runs) -> str | None:
+    """Why there is no placed model to look at."""
+    if reason := cannot_be_had(runs):
+        return reason
+    if runs.case.plan.stranded is not None:
+        return "a part is left on meta on purpose"
+    return "the model could not be placed" if of(runs).placed.crash else None
+
+
+def is_whole(runs: Runs) -> str | None:
+    """Why no run of the placed model says anything."""
+    if reason := was_placed(runs):
+        return reason
+    return "a weight is stranded already, which is another check's" if of(runs).placed.report.stranded else None
+
+
+def came_apart(runs: Runs) -> bool:
+    """Whether a tied group did that the map keeps together."""
+    return bool(of(runs).placed.report.split) and not runs.case.plan.split_tied
+
+
+def can_run(runs: Runs) -> str | None:
+    """Why the placed and the undispatched model cannot be compared."""
+    if reason := is_whole(runs):
+        return reason
+    plan = runs.case.plan
+    if plan.simulated and plan.model == "diffusion gemma":
+        return "it draws tokens while it decodes, and every accelerator draws its own"
+    if plan.simulated and plan.mode == "assisted":
+        return "the assistant is on the CPU, and the model is not"
+    crash = of(runs).unplaced_outcome.crash
+    return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
+
+
+def beside_plain(mode: str) -> Guard:
+    """A guard for a mechanism: the case looks at it, on layers on several devices where plain decoding works."""
+
+    def guard(runs: Runs) -> str | None:
+        if runs.case.plan.mode != mode:
+            return "the case looks at another mode"
+        if runs.case.plan.model == "diffusion gemma":
+            return "it decodes in a way of its own, without such a mechanism"
+        if reason := can_run(runs):
+            return reason
+        if len(set(of(runs).placed.holding) - {"offloaded"}) < 2:
+            return "fewer than two devices hold weights"
+        crash = of(runs).placed_outcome.crash
+        return None if crash is None else f"the placed model raises {crash.type} in plain decoding already"
+
+    return guard
