@@ -32,6 +32,14 @@ class SimTensor(torch.Tensor):
         """As hooks rebuild a parameter, wherever its value is now: `type(param)(value, requires_grad=...)`."""
         return torch.nn.Parameter(value, requires_grad=requires_grad)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy on the same device; torch's own would reach for a storage of which there is none."""
+        if id(self) not in memo:
+            copied = self.detach().clone()
+            parameter = getattr(self, "_is_param", False)
+            memo[id(self)] = torch.nn.Parameter(copied, requires_grad=self.requires_grad) if parameter else copied
+        return memo[id(self)]
+
     def __repr__(self, **_: Any) -> str:
         return f"{self.on_cpu!r} on {self.device}"
 
