@@ -10,7 +10,8 @@ import torch
 
 from conformance.compare import crash_difference
 from conformance.placing.comparing import compare_calls, config_changes
-from conformance.placing.guards import came_apart, can_run, cannot_be_had, is_whole, of, was_placed
+from conformance.placing.devices import bound_of
+from conformance.placing.guards import came_apart, can_run, cannot_be_had, draws_apart, is_whole, of, was_placed
 from conformance.placing.stranding import stranded_outcome
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
@@ -127,6 +128,7 @@ def _watch(runs: Runs) -> MetaReads:
 )
 @guarded(can_run)
 @applies("an op reads meta already, which is another check's", lambda runs: not _watch(runs).reads)
+@guarded(draws_apart)
 def placed_matches_unplaced(runs: Runs) -> Comparison:
     """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
 
@@ -135,13 +137,12 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
     own = of(runs)
     if own.placed_outcome.crash is not None:
         return crash_difference(own.placed_outcome.crash, "the undispatched model works")
-    return compare_calls(own.placed_outcome, own.unplaced_outcome, runs.bound)
+    return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
 @guarded(is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
-@applies("tensors on simulated accelerators have no storage to tell ties by", lambda runs: not runs.case.plan.simulated)
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
     own = of(runs)

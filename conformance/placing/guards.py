@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from conformance.errors import NotBuildable
+from conformance.placing import devices
 from conformance.placing.world import World
 from conformance.registry import Guard
 from conformance.runs import Runs
-from conformance.simulation import accelerator
 
 
 def world(runs: Runs) -> World | str:
@@ -15,14 +15,8 @@ def world(runs: Runs) -> World | str:
     def make() -> World | str:
         if not hasattr(runs.subject, "place"):
             return "the subject places no models"
-        plan = runs.case.plan
-        if plan.simulated and (reason := accelerator.why_not()):
+        if reason := devices.why_not(runs.case.plan):
             return reason
-        named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
-        if max(named, default=-1) >= plan.accelerators:
-            return "the recipe names accelerators that are not present in it"
-        if plan.simulated and plan.split_tied:
-            return "tied weights are split over places without accelerators only"
         try:
             made = World(runs)
         except NotBuildable as error:
@@ -71,13 +65,16 @@ def can_run(runs: Runs) -> str | None:
     """Why the placed and the undispatched model cannot be compared."""
     if reason := is_whole(runs):
         return reason
-    plan = runs.case.plan
-    if plan.simulated and plan.model == "diffusion gemma":
-        return "it draws tokens while it decodes, and every accelerator draws its own"
-    if plan.simulated and plan.mode == "assisted":
-        return "the assistant is on the CPU, and the model is not"
     crash = of(runs).unplaced_outcome.crash
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
+
+
+def draws_apart(runs: Runs) -> str | None:
+    """Why two runs with the same seed draw other numbers, where they draw any."""
+    drew = of(runs).placed_outcome.extra["drew on"] | of(runs).unplaced_outcome.extra["drew on"]
+    if len(of(runs).placed_outcome.extra["drew on"]) > 1:
+        return "it draws on several devices, and each has random numbers of its own"
+    return "a real device draws other numbers" if drew and not devices.draws_like_the_cpu(runs.case.plan) else None
 
 
 def beside_plain(mode: str) -> Guard:
@@ -88,6 +85,8 @@ def beside_plain(mode: str) -> Guard:
             return "the case looks at another mode"
         if runs.case.plan.model == "diffusion gemma":
             return "it decodes in a way of its own, without such a mechanism"
+        if runs.case.plan.accelerated and not runs.case.plan.simulated:
+            return "copies between devices are counted on simulated ones only"
         if reason := can_run(runs):
             return reason
         if len(set(of(runs).placed.holding) - {"offloaded"}) < 2:

@@ -24,14 +24,13 @@ from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
-from conformance.placing import calls, models
+from conformance.placing import calls, devices, models
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
 from conformance.runs import Runs
-from conformance.simulation import accelerator
 from conformance.simulation.ledger import LEDGER
 from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.simulation.tensors import NAME
@@ -71,10 +70,7 @@ class World:
     @contextmanager
     def present(self) -> Iterator[None]:
         """The case's devices are there inside."""
-        if not self.plan.simulated:
-            yield
-            return
-        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(NAME):
+        with devices.present(self.plan):
             yield
 
     @cached_property
@@ -154,10 +150,17 @@ class World:
             subject, call = self.call(placed)
             outcome = self.runs.run(change(call), model=placed.model, subject=subject, probes=probes)
             outcome.extra["transfers"] = sum(LEDGER.transfers.values()) if self.plan.simulated else 0
+            outcome.extra["drew on"] = self._drew_on(outcome)
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
             outcome.logits = tuple(step.cpu() for step in outcome.logits)
             outcome.scores = tuple(step.cpu() for step in outcome.scores)
         return outcome
+
+    def _drew_on(self, outcome: Outcome) -> set[str]:
+        """The devices whose generators a call has drawn from."""
+        found = {f"{NAME}:{device}" for device in LEDGER.draws} if self.plan.simulated else set()
+        untouched = devices.rng_seeded(self.runs.case.settings.sample_seed)
+        return found | (set() if outcome.rng_after == untouched else {"cpu"})
 
     @cached_property
     def unplaced_outcome(self) -> Outcome:

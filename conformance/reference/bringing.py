@@ -65,5 +65,6 @@ def _upwards(module_name: str, tensor_name: str) -> Iterator[tuple[str, str]]:
 
 
 def hooks_of(module: nn.Module) -> Sequence[Any]:
+    """The hooks on a module, those of a sequence of hooks each."""
     hook = getattr(module, "_hf_hook", None)
     return () if hook is None else getattr(hook, "hooks", (hook,))

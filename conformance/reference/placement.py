@@ -41,8 +41,8 @@ class PlacementReport:
 
     stranded: parameter or buffer that will not be there when its module runs → why; split: tied group → where its
     members are; unmapped: modules with weights that `hf_device_map` does not cover; mapless: offloaded, and no map
-    at all. input_device: where token ids belong; ids_would_be_lost: that is not `model.device`, which is `meta`, so that
-    ids are to be moved by hand. The model runs all the same, and nothing is wrong with it.
+    at all. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
+    moved there. The model runs all the same, and nothing is wrong with it.
     """
 
     stranded: dict[str, str] = field(default_factory=dict)

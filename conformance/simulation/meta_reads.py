@@ -60,7 +60,7 @@ class MetaReads(TorchDispatchMode):
         return result
 
     def _derived(self, made: torch.Tensor, given: list[torch.Tensor]) -> None:
-        """Remember what a new tensor on `meta` was computed from; a view needs no memory, as it has the same storage."""
+        """Remember what a new tensor on `meta` was computed from; a view has the same storage."""
         if self.model is not None and made.is_meta and _storage(made) not in {_storage(one) for one in given}:
             self._made_of[_storage(made)] = [made, *given]
 
