@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once
 CHUNK = 2  # tokens of the prompt that are prefilled at once
+OFFLOADED_CACHE = {"cache_implementation": "offloaded"}
 GREEDY: dict[str, Any] = {"do_sample": False, "num_return_sequences": 1}
 
 
@@ -57,6 +58,10 @@ def _static(runs: Runs, _: Any) -> Call:
 
 def _chunked(runs: Runs, _: Any) -> Call:
     return runs.call(prefill_chunk_size=CHUNK)
+
+
+def _offloaded_cache(runs: Runs, _: Any) -> Call:
+    return runs.call(**OFFLOADED_CACHE)
 
 
 def _greedy(runs: Runs, _: Any) -> Call:
@@ -104,5 +109,6 @@ MODES = {
     "no inputs": _no_inputs,
     "assisted": _assisted,
     "chunked": _chunked,
+    "offloaded cache": _offloaded_cache,
     **dict.fromkeys(MECHANISMS, _greedy),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from conformance.errors import NotBuildable
 from conformance.placing import devices
 from conformance.placing.world import World
@@ -65,6 +67,8 @@ def can_run(runs: Runs) -> str | None:
     """Why the placed and the undispatched model cannot be compared."""
     if reason := is_whole(runs):
         return reason
+    if runs.case.plan.mode == "offloaded cache" and not torch.cuda.is_available():
+        return "an offloaded cache needs CUDA"
     crash = of(runs).unplaced_outcome.crash
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
 

@@ -16,7 +16,7 @@ Loader = Literal["from_pretrained", "dispatch_model", "cpu_offload", "disk_offlo
 Map = Literal["whole", "parts", "auto", "balanced", "balanced_low_0", "sequential"]
 Mode = Literal[
     "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
-    "late stop", "crop", "special tokens",
+    "offloaded cache", "late stop", "crop", "special tokens",
 ]  # fmt: skip
 Hardware = Literal["sim", "cuda", "mps", "xpu"]
 MECHANISMS = ("late stop", "crop", "special tokens")

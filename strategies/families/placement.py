@@ -18,7 +18,10 @@ from conformance.strategies.settings import settings as every_settings
 
 GEMMA = "diffusion gemma"
 MODELS = ("own", "own", "own", "tied embeddings", "tied blocks", "tied parts", GEMMA, GEMMA)
-MODES = ("plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked")
+MODES = (
+    "plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
+    "offloaded cache",
+)  # fmt: skip
 # What goes wrong where `model.device` is `meta`, and what needs layers on several devices.
 ON_THE_DISK = ("plain", "lookup", "lookup", "no inputs", "no inputs", "static", "beams", "embeddings")
 SEVERAL = (*MODES, *MECHANISMS, *MECHANISMS)

@@ -7,10 +7,10 @@ from unittest.mock import patch
 
 import torch
 from transformers import DynamicCache
-from zoo.placements import Placer
 
 from conformance.reference import stop_checks
 from conformance.subjects.reference import Reference
+from zoo.placements import Placer
 
 
 class WaitsForAnotherDevice(Placer):

@@ -8,7 +8,7 @@ from typing import Any
 from conformance import upstream
 from conformance.build import Scenario
 from conformance.placing import models
-from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY
+from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY, OFFLOADED_CACHE
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.plans.placement import MECHANISMS, PlacementPlan
@@ -18,6 +18,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lookup": {**GREEDY, "prompt_lookup_num_tokens": DRAFT},
     "beams": {**GREEDY, "num_beams": 2},
     "assisted": GREEDY,
+    "offloaded cache": OFFLOADED_CACHE,
     "chunked": {"prefill_chunk_size": CHUNK},
     **dict.fromkeys(MECHANISMS, GREEDY),
 }
