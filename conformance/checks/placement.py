@@ -143,6 +143,10 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
 @guarded(is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
+@applies(
+    "ties that the map splits over accelerators are tied again on either, not the same twice",
+    lambda runs: not (runs.case.plan.accelerated and runs.case.plan.split_tied),
+)
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
     own = of(runs)
