@@ -40,7 +40,7 @@ class Reference:
         return InstalledOnPlannedMap().place(recipe)
 
     def also_installed(self, check: str) -> tuple[Installed, ...]:
-        """The model and its hooks are the release's: what they cannot do on our map is its fault, the map itself ours."""
+        """Models and hooks are the release's: what they cannot do on our map is its fault, the map itself is ours."""
         return (InstalledOnPlannedMap(),) if check in WORKS_ON_A_MAP else ()
 
     def audit(self, model: Any) -> None:
