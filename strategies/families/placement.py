@@ -24,7 +24,7 @@ MODES = (
 )  # fmt: skip
 # What goes wrong where `model.device` is `meta`, and what needs layers on several devices.
 ON_THE_DISK = ("plain", "lookup", "lookup", "no inputs", "no inputs", "static", "beams", "embeddings")
-SEVERAL = (*MODES, *MECHANISMS, *MECHANISMS)
+SEVERAL = (*MODES, *(MECHANISMS * 4))
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
 REAL = ("cuda", "mps", "xpu")
 PERCENT = st.integers(3, 130)
