@@ -78,7 +78,9 @@ class Child:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            # The order of a set of names decides where accelerate runs what no entry of a map covers.
+            same = {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            environment = {**os.environ, **same}
             self._process = subprocess.Popen(
                 [sys.executable, "-c", "from conformance.isolation import serve; serve()"],
                 stdin=subprocess.PIPE,

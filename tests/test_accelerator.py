@@ -19,6 +19,7 @@ SCRIPT = dedent("""
     upstream.quiet()
     import torch
     from conformance.simulation.accelerator import devices, register
+    from conformance.simulation.late import LateDevice
     from conformance.simulation.ledger import LEDGER, OutOfMemory
     from conformance.simulation.meta_reads import MetaReads
     from toolbox import small_case
@@ -56,6 +57,24 @@ SCRIPT = dedent("""
         one = torch.rand(4, device="sim:0").tolist()
         torch.manual_seed(3)
         said["seeded"] = one == torch.rand(4).tolist()
+        before = torch.get_rng_state()
+        for draw in (lambda device: torch.randint(9, (8,), device=device), lambda device: torch.rand(4, device=device)):
+            torch.sim.manual_seed(3)
+            one, two = draw("sim:0").tolist(), draw("sim:1").tolist()
+            said["draws of its own"] = one == two and torch.equal(torch.get_rng_state(), before)
+        said["addresses of its own"] = there.data_ptr() != there.to("sim:1").data_ptr() != there.cpu().data_ptr()
+        said["copied deeply"] = str(copy.deepcopy([there])[0].device)
+        with LateDevice():
+            flags = [torch.zeros(()), torch.zeros(())]
+            events = [torch.Event(device="sim:0"), torch.sim.Event(device="sim:1")]
+            for index in (0, 1):
+                flags[index].copy_(torch.ones((), device=f"sim:{index}"), non_blocking=True)
+            for event in events:
+                event.record()
+            events[1].synchronize()
+            said["its own copies"] = [flag.isnan().item() for flag in flags]
+            torch.sim.synchronize()
+            said["all copies"] = [flag.isnan().item() for flag in flags]
         syncs = LEDGER.syncs
         there.sum().item()
         said["synchronised"] = LEDGER.syncs - syncs
@@ -132,6 +151,20 @@ def test_transfers_and_synchronisations_are_counted(said):
 
 def test_the_same_seed_draws_the_same(said):
     assert said["seeded"]
+
+
+def test_each_device_draws_from_a_generator_of_its_own(said):
+    assert said["draws of its own"]
+
+
+def test_each_device_has_addresses_of_its_own(said):
+    assert said["addresses of its own"]
+    assert said["copied deeply"] == "sim:0"
+
+
+def test_an_event_stands_for_the_copies_from_its_device(said):
+    assert said["its own copies"] == [True, False]
+    assert said["all copies"] == [False, False]
 
 
 def test_only_what_reads_meta_is_counted(said):

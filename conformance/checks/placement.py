@@ -9,14 +9,14 @@ from __future__ import annotations
 import torch
 
 from conformance.compare import crash_difference
-from conformance.errors import NotBuildable
 from conformance.placing.comparing import compare_calls, config_changes
+from conformance.placing.devices import bound_of
+from conformance.placing.guards import came_apart, can_run, cannot_be_had, draws_apart, is_whole, of, was_placed
 from conformance.placing.stranding import stranded_outcome
-from conformance.placing.world import World
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
-from conformance.simulation import accelerator
+from conformance.simulation.meta_reads import MetaReads, MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
 
 PLACEMENT = family(
@@ -29,94 +29,38 @@ PLACEMENT = family(
         "map: auto": 0.03,
         "loader: from_pretrained": 0.2,
     },
-    reachable=("held: sim", "left on meta", "model: tied blocks", "model: diffusion gemma"),
+    reachable=(
+        "held: sim",
+        "left on meta",
+        "model: tied blocks",
+        "model: diffusion gemma",
+        "mechanism: late stop",
+        "mechanism: late stop, a step undone",
+        "mechanism: crop",
+        "mechanism: special tokens",
+    ),
     isolated=True,
 )
 
 
-def world(runs: Runs) -> World | str:
-    """What the case is about, or why it cannot be had here."""
-
-    def make() -> World | str:
-        if not hasattr(runs.subject, "place"):
-            return "the subject places no models"
-        plan = runs.case.plan
-        if plan.simulated and (reason := accelerator.why_not()):
-            return reason
-        named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
-        if max(named, default=-1) >= plan.accelerators:
-            return "the recipe names accelerators that are not present in it"
-        if plan.simulated and plan.split_tied:
-            return "tied weights are split over places without accelerators only"
-        try:
-            made = World(runs)
-        except NotBuildable as error:
-            return str(error)
-        crash = made.unplaced.crash
-        return made if crash is None else f"the same without a placement raises {crash.type}"
-
-    return runs.once("placement world", make)
-
-
-def _of(runs: Runs) -> World:
-    made = world(runs)
-    assert isinstance(made, World)
-    return made
-
-
-def _cannot_be_had(runs: Runs) -> str | None:
-    made = world(runs)
-    return made if isinstance(made, str) else None
-
-
-def _was_placed(runs: Runs) -> str | None:
-    if reason := _cannot_be_had(runs):
-        return reason
-    if runs.case.plan.stranded is not None:
-        return "a part is left on meta on purpose"
-    return "the model could not be placed" if _of(runs).placed.crash else None
-
-
-def _is_whole(runs: Runs) -> str | None:
-    if reason := _was_placed(runs):
-        return reason
-    return "a weight is stranded already, which is another check's" if _of(runs).placed.report.stranded else None
-
-
-def _came_apart(runs: Runs) -> bool:
-    return bool(_of(runs).placed.report.split) and not runs.case.plan.split_tied
-
-
-def _can_run(runs: Runs) -> str | None:
-    if reason := _is_whole(runs):
-        return reason
-    plan = runs.case.plan
-    if plan.simulated and plan.model == "diffusion gemma":
-        return "it draws tokens while it decodes, and every accelerator draws its own"
-    if plan.simulated and plan.mode == "assisted":
-        return "the assistant is on the CPU, and the model is not"
-    crash = _of(runs).unplaced_outcome.crash
-    return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
-
-
 @check(PLACEMENT, bitwise=True, script="placing_crashes")
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 def planning_never_crashes(runs: Runs) -> Comparison:
     """Placing a model either works or is refused clearly, whatever the map and however little memory there is.
 
     A refusal is a ValueError, or an error of placing itself, that names the argument, module or device concerned.
     """
-    crash = _of(runs).placed.crash
-    if crash is None or _of(runs).placed.refused:
+    crash = of(runs).placed.crash
+    if crash is None or of(runs).placed.refused:
         return Comparison(allowed=[f"refused: {crash.message[:80]}"] if crash else [])
     return crash_difference(crash, "the same model loads without a placement")
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="stranded")
-@guarded(_was_placed)
+@guarded(was_placed)
 def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     """After placing, every weight is where its module runs, or a hook has a copy of it to bring there."""
-    stranded = _of(runs).placed.report.stranded
+    stranded = of(runs).placed.report.stranded
     for name, why in stranded.items():
         got = f"{name}: {why} ({len(stranded)} in all)"
         field = "copies of hooks" if why.startswith("its hook") else "weights"
@@ -125,24 +69,24 @@ def nothing_stranded_on_meta(runs: Runs) -> Comparison:
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
-@guarded(_was_placed)
+@guarded(was_placed)
 @applies("the map itself splits a tied group", lambda runs: not runs.case.plan.split_tied)
-@applies("the model ties no weights", lambda runs: bool(tied_groups(_of(runs).base)))
+@applies("the model ties no weights", lambda runs: bool(tied_groups(of(runs).base)))
 def placed_groups_stay_tied(runs: Runs) -> Comparison:
     """Weights that are tied stay one: in one place, with one storage or one offloaded value."""
-    for group, where in _of(runs).placed.report.split.items():
+    for group, where in of(runs).placed.report.split.items():
         return Comparison.of(Difference("changed", "tied group", "one weight", f"{', '.join(group)}: {where}"))
     return Comparison()
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
-@guarded(_was_placed)
+@guarded(was_placed)
 def map_covers_the_model(runs: Runs) -> Comparison:
     """A placed model says where its modules are: `hf_device_map` covers every one that has weights.
 
     A model that runs on one device need not have a map.
     """
-    placed = _of(runs).placed
+    placed = of(runs).placed
     for module in placed.report.unmapped:
         got = f"none for {module or 'the model itself'}"
         return Comparison.of(Difference("missing", "hf_device_map", "an entry for every module", got))
@@ -157,23 +101,24 @@ def map_covers_the_model(runs: Runs) -> Comparison:
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
-@guarded(_can_run)
+@guarded(can_run)
 def no_op_reads_meta(runs: Runs) -> Comparison:
     """While a placed model decodes, no op is given a tensor on `meta` and gives values: they would be garbage.
 
     An op that refuses such a tensor raises; that is a matter of `placed-matches-unplaced`.
     """
-    reads = _silent_reads(runs)
-    if not reads:
+    watch = _watch(runs)
+    if not watch.reads:
         return Comparison()
-    first = min(reads)
-    got = ", ".join(f"{op} {count} times" for op, count in sorted(reads.items()))
-    return Comparison.of(Difference("values", "meta input", "no op reads meta", got, raised_in=first))
+    first = min(watch.reads)
+    got = ", ".join(f"{op} {count} times" for op, count in sorted(watch.reads.items()))
+    what = ", ".join(sorted(watch.weights)) or "no weight, but what was given"
+    return Comparison.of(Difference("values", "meta input", "no op reads meta", f"{got}: {what}", raised_in=first))
 
 
-def _silent_reads(runs: Runs) -> dict[str, int]:
-    found: dict[str, int] = _of(runs).placed_outcome.extra["meta_reads"]
-    return found
+def _watch(runs: Runs) -> MetaReads:
+    watch: MetaReads = of(runs).placed_outcome.extra[MetaReadsProbe.name]
+    return watch
 
 
 @check(
@@ -181,26 +126,30 @@ def _silent_reads(runs: Runs) -> dict[str, int]:
     stands_on=["planning-never-crashes", "nothing-stranded-on-meta", "placed-groups-stay-tied", "no-op-reads-meta"],
     script="placed",
 )
-@guarded(_can_run)
-@applies("an op reads meta already, which is another check's", lambda runs: not _silent_reads(runs))
+@guarded(can_run)
+@applies("an op reads meta already, which is another check's", lambda runs: not _watch(runs).reads)
+@guarded(draws_apart)
 def placed_matches_unplaced(runs: Runs) -> Comparison:
     """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
 
     Token ids are put where the embeddings run, or on `model.device`, as the documentation does.
     """
-    own = _of(runs)
+    own = of(runs)
     if own.placed_outcome.crash is not None:
         return crash_difference(own.placed_outcome.crash, "the undispatched model works")
-    return compare_calls(own.placed_outcome, own.unplaced_outcome, runs.bound)
+    return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
-@guarded(_is_whole)
-@applies("a tied group came apart already, which is another check's", lambda runs: not _came_apart(runs))
-@applies("tensors on simulated accelerators have no storage to tell ties by", lambda runs: not runs.case.plan.simulated)
+@guarded(is_whole)
+@applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
+@applies(
+    "ties that the map splits over accelerators are tied again on either, not the same twice",
+    lambda runs: not (runs.case.plan.accelerated and runs.case.plan.split_tied),
+)
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
     """A placed model, saved and loaded again, has the same weights, and its tied groups are one."""
-    own = _of(runs)
+    own = of(runs)
     if own.reloaded.crash is not None:
         return crash_difference(own.reloaded.crash, "the undispatched model is saved and loaded")
     expected, got = own.unplaced.model.state_dict(), own.reloaded.model.state_dict()
@@ -213,24 +162,24 @@ def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True)
-@guarded(_was_placed)
+@guarded(was_placed)
 def placement_changes_no_config(runs: Runs) -> Comparison:
     """Placing a model leaves its config and its generation config as the same loader makes them without a map."""
-    own = _of(runs)
+    own = of(runs)
     for path, how in config_changes(own.unplaced.config, own.placed.config).items():
         return Comparison.of(Difference("changed", path, "as without a placement", how))
     return Comparison()
 
 
 @check(PLACEMENT, bitwise=True)
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 @applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
 def stranded_weight_is_named(runs: Runs) -> Comparison:
     """A weight that was left on `meta` with nothing to bring it gives an error that names it or its module.
 
     Without one, an op may compute garbage from it in silence, or fail far from the cause.
     """
-    own = _of(runs)
+    own = of(runs)
     if own.unplaced_outcome.crash is not None:
         return Comparison(not_applicable="the model raises in this mode with all its weights")
     return stranded_outcome(runs, own)

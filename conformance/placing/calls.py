@@ -10,7 +10,7 @@ import torch
 from conformance import upstream
 from conformance.call import Call
 from conformance.placing.models import CANVAS, SPECIAL
-from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement import MECHANISMS, PlacementPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once
+CHUNK = 2  # tokens of the prompt that are prefilled at once
+OFFLOADED_CACHE = {"cache_implementation": "offloaded"}
 GREEDY: dict[str, Any] = {"do_sample": False, "num_return_sequences": 1}
 
 
@@ -42,7 +44,8 @@ def make(runs: Runs, plan: PlacementPlan, base: Any, placed: Placed) -> tuple[An
         return OwnGenerate(), Call({"input_ids": ids.to(device)}, None, extras=few)
     call = MODES[plan.mode](runs, base)
     moved = {name: tensor.to(device) for name, tensor in call.inputs.items()}
-    return (None if plan.mode == "plain" and plan.model == "own" else Installed()), call.replace(inputs=moved)
+    by_subject = plan.mode in ("plain", *MECHANISMS) and plan.model == "own"
+    return (None if by_subject else Installed()), call.replace(inputs=moved)
 
 
 def _plain(runs: Runs, _: Any) -> Call:
@@ -51,6 +54,19 @@ def _plain(runs: Runs, _: Any) -> Call:
 
 def _static(runs: Runs, _: Any) -> Call:
     return runs.call(**upstream.static_cache_settings())
+
+
+def _chunked(runs: Runs, _: Any) -> Call:
+    return runs.call(prefill_chunk_size=CHUNK)
+
+
+def _offloaded_cache(runs: Runs, _: Any) -> Call:
+    return runs.call(**OFFLOADED_CACHE)
+
+
+def _greedy(runs: Runs, _: Any) -> Call:
+    """A mechanism beside which nothing is drawn by chance."""
+    return runs.call(**GREEDY)
 
 
 def _lookup(runs: Runs, _: Any) -> Call:
@@ -92,4 +108,7 @@ MODES = {
     "embeddings": _embeddings,
     "no inputs": _no_inputs,
     "assisted": _assisted,
+    "chunked": _chunked,
+    "offloaded cache": _offloaded_cache,
+    **dict.fromkeys(MECHANISMS, _greedy),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement import Place, PlacementPlan
 from conformance.reference.planner import Device, make_units
 from conformance.reference.tying import named_tensors
 
@@ -44,12 +44,16 @@ def recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_f
     if plan.planned:
         return Recipe(*given, plan.map, _memory(plan, model), plan.offload_buffers)
     if plan.map == "whole" or plan.loader in ("cpu_offload", "disk_offload"):
-        return Recipe(*given, {"": plan.places[0]}, None, plan.offload_buffers)
+        return Recipe(*given, {"": _device(plan, plan.places[0])}, None, plan.offload_buffers)
     units = make_units(model, set(getattr(model, "_no_split_modules", None) or ()))
     groups = [[name] for unit in units for name in unit.names] if plan.split_tied else [list(u.names) for u in units]
     placed = zip(groups, cycle(plan.places), strict=False)
-    device_map: dict[str, Device] = {name: place for names, place in placed for name in names}
+    device_map: dict[str, Device] = {name: _device(plan, place) for names, place in placed for name in names}
     return Recipe(*given, device_map, None, plan.offload_buffers)
+
+
+def _device(plan: PlacementPlan, place: Place) -> Device:
+    return place.replace("sim", plan.hardware)
 
 
 def _memory(plan: PlacementPlan, model: nn.Module) -> dict[Device, int]:

@@ -23,20 +23,26 @@ def refused_clearly(error: BaseException, recipe: Recipe) -> bool:
     argument of the loader, a module or a parameter of the model. An error of placing itself may name a device of the
     recipe instead: others say `cpu` when they break.
     """
-    said = _words(str(error))
+    said = words(str(error))
     if isinstance(error, OF_PLACING):
         return bool(said & (ARGUMENTS | _parts(recipe) | _devices(recipe)))
     return isinstance(error, REFUSALS) and bool(said & (ARGUMENTS | _parts(recipe)))
 
 
-def _words(message: str) -> set[str]:
+def words(message: str) -> set[str]:
+    """The names in a message, dotted ones and devices whole."""
     return {word.strip(".:") for word in re.findall(r"[\w.:]+", message)}
 
 
 def _parts(recipe: Recipe) -> set[str]:
-    """Modules and parameters, but for those with a name that may be any word, as `model`."""
+    """Modules and parameters, but for those with a name that may be any word, as `model` may."""
     kinds = (recipe.model.named_modules(), recipe.model.named_parameters())
-    return {name for kind in kinds for name, _ in kind if re.search(r"[._]", name)}
+    return {name for kind in kinds for name, _ in kind if is_telling(name)}
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name in a message can only be that of a part of the model, and not any word."""
+    return re.search(r"[._]", name) is not None
 
 
 def _devices(recipe: Recipe) -> set[str]:

@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 from conformance.outcome import Crash
+from conformance.placing.refusing import is_telling, words
 from conformance.reference.planner import make_units
 from conformance.runs import Runs
+from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
 
 if TYPE_CHECKING:
@@ -48,9 +50,9 @@ def stranded_outcome(runs: Runs, world: World) -> Comparison:
         getattr(runs.subject, "audit", lambda _: None)(model)
     except Exception as error:  # noqa: BLE001 - its words are what is looked at
         return Comparison() if _names_one(str(error), lost) else _unclear("audit", Crash.of(error), lost)
-    outcome = world.outcome(Placed(model))
-    if outcome.crash is None and outcome.extra["meta_reads"]:
-        ops = ", ".join(sorted(outcome.extra["meta_reads"]))
+    outcome = world.outcome(Placed(model), probes=[MetaReadsProbe()])
+    if outcome.crash is None and outcome.extra["meta_reads"].reads:
+        ops = ", ".join(sorted(outcome.extra["meta_reads"].reads))
         return Comparison.of(Difference("values", "meta input", f"an error naming {lost[0]}", f"none; {ops} read it"))
     if outcome.crash is None:
         return Comparison(not_applicable="the decoding does not use the part that was left on meta")
@@ -62,5 +64,6 @@ def _unclear(field: str, crash: Crash, lost: list[str]) -> Comparison:
 
 
 def _names_one(message: str, lost: list[str]) -> bool:
-    """Whether a message names a lost weight, or the module that holds it."""
-    return any(name in message or (name.rpartition(".")[0] or name) in message for name in lost)
+    """Whether a message names a lost weight, or the module that holds it: as a whole word, and not as any word."""
+    holders = {name.rpartition(".")[0] for name in lost}
+    return bool(words(message) & {*lost, *filter(is_telling, holders)})

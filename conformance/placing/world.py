@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,17 +19,18 @@ import torch
 
 from conformance import upstream
 from conformance.building.copying import Copier
+from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
+from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
-from conformance.placing import calls, models
+from conformance.placing import calls, devices, models
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
 from conformance.runs import Runs
-from conformance.simulation import accelerator
 from conformance.simulation.ledger import LEDGER
 from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.simulation.tensors import NAME
@@ -69,10 +70,7 @@ class World:
     @contextmanager
     def present(self) -> Iterator[None]:
         """The case's devices are there inside."""
-        if not self.plan.simulated:
-            yield
-            return
-        with accelerator.devices(self.plan.accelerators), upstream.file_reader_knows(NAME):
+        with devices.present(self.plan):
             yield
 
     @cached_property
@@ -140,27 +138,39 @@ class World:
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
         return Placed(model, holding=places, config=config)
 
-    def outcome(self, placed: Placed, *, watched: bool = True) -> Outcome:
-        """The case's call on a model, its tensors brought to the CPU; `extra` tells what read `meta`, and moves."""
+    def call(self, placed: Placed) -> tuple[Any, Call]:
+        """Who decodes (None: the case's subject), and the case's call on a model."""
+        return calls.make(self.runs, self.plan, self.base, placed)
+
+    def outcome(
+        self, placed: Placed, *, change: Callable[[Call], Call] = lambda call: call, probes: Sequence[Probe] = ()
+    ) -> Outcome:
+        """The case's call, changed, on a model, its tensors brought to the CPU; `extra` tells of transfers, too."""
         with self.present():
-            subject, call = calls.make(self.runs, self.plan, self.base, placed)
-            probes = [MetaReadsProbe()] if watched else []
-            outcome = self.runs.run(call, model=placed.model, subject=subject, probes=probes)
+            subject, call = self.call(placed)
+            outcome = self.runs.run(change(call), model=placed.model, subject=subject, probes=probes)
             outcome.extra["transfers"] = sum(LEDGER.transfers.values()) if self.plan.simulated else 0
+            outcome.extra["drew on"] = self._drew_on(outcome)
             outcome.sequences = None if outcome.sequences is None else outcome.sequences.cpu()
             outcome.logits = tuple(step.cpu() for step in outcome.logits)
             outcome.scores = tuple(step.cpu() for step in outcome.scores)
         return outcome
 
+    def _drew_on(self, outcome: Outcome) -> set[str]:
+        """The devices whose generators a call has drawn from."""
+        found = {f"{NAME}:{device}" for device in LEDGER.draws} if self.plan.simulated else set()
+        untouched = devices.rng_seeded(self.runs.case.settings.sample_seed)
+        return found | (set() if outcome.rng_after == untouched else {"cpu"})
+
     @cached_property
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model."""
-        return self.outcome(self.unplaced, watched=False)
+        return self.outcome(self.unplaced)
 
     @cached_property
     def placed_outcome(self) -> Outcome:
-        """The call on the placed model."""
-        outcome = self.outcome(self.placed)
+        """The call on the placed model, what reads `meta` watched."""
+        outcome = self.outcome(self.placed, probes=[MetaReadsProbe()])
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
         brought = "offloaded" in self.placed.holding and outcome.crash is None
         self.runs.events |= {"brought back"} if brought else set()

@@ -14,7 +14,12 @@ Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
 Model = Literal["own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma"]
 Loader = Literal["from_pretrained", "dispatch_model", "cpu_offload", "disk_offload"]
 Map = Literal["whole", "parts", "auto", "balanced", "balanced_low_0", "sequential"]
-Mode = Literal["plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted"]
+Mode = Literal[
+    "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
+    "offloaded cache", "late stop", "crop", "special tokens",
+]  # fmt: skip
+Hardware = Literal["sim", "cuda", "mps", "xpu"]
+MECHANISMS = ("late stop", "crop", "special tokens")
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
@@ -24,9 +29,10 @@ class PlacementPlan(Plan, family="placement"):
     model: the case's own, one of its subclasses with weights tied by patterns, or DiffusionGemma; places: where the
     parts go, in turn (`whole` takes the first); split_tied: a map of parts may put the members of a tied group in
     different places; budget: per cent of the model's size that each accelerator, then the CPU, may hold where the
-    loader plans; accelerators: how many simulated ones are present; ids: the caller puts the token ids where the
-    embeddings run, or on `model.device` as the documentation says;
-    stranded: the number of a part that is left on `meta` with nothing that brings it.
+    loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for which `sim:N` in a
+    place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on `model.device` as
+    the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain decoding; stranded:
+    the number of a part that is left on `meta` with nothing that brings it.
     """
 
     model: Model = "own"
@@ -36,6 +42,7 @@ class PlacementPlan(Plan, family="placement"):
     split_tied: bool = False
     budget: Annotated[tuple[Annotated[int, Field(ge=1, le=300)], ...], Field(max_length=5, strict=False)] = ()
     accelerators: Annotated[int, Field(ge=0, le=4)] = 0
+    hardware: Hardware = "sim"
     offload_buffers: bool = False
     ids: Literal["embeddings", "model.device"] = "embeddings"
     mode: Mode = "plain"
@@ -47,9 +54,14 @@ class PlacementPlan(Plan, family="placement"):
         return self.map in PLANNED
 
     @property
+    def accelerated(self) -> bool:
+        """Whether the placement needs accelerators."""
+        return self.accelerators > 0
+
+    @property
     def simulated(self) -> bool:
         """Whether the placement needs simulated accelerators."""
-        return self.accelerators > 0
+        return self.accelerated and self.hardware == "sim"
 
     @property
     def offloads(self) -> bool:
@@ -60,7 +72,7 @@ class PlacementPlan(Plan, family="placement"):
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What the recipe asks for."""
         found = {f"model: {self.model}", f"loader: {self.loader}", f"map: {self.map}", f"mode: {self.mode}"}
-        found |= {f"ids: {self.ids}"} | ({"accelerators"} if self.simulated else set())
+        found |= {f"ids: {self.ids}"} | ({f"accelerators: {self.hardware}"} if self.accelerated else set())
         return found | ({"left on meta"} if self.stranded is not None else set())
 
     def traits(self) -> tuple[str, ...]:
@@ -73,7 +85,8 @@ class PlacementPlan(Plan, family="placement"):
         kinds = sorted({place.split(":")[0] for place in places} - {"cpu"})
         found += [f"place: {kind}" for kind in kinds]
         flags = {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
-        flags |= {"accelerators": self.simulated, "left on meta": self.stranded is not None}
+        flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
+        flags |= {"left on meta": self.stranded is not None}
         return (*found, *(name for name, on in flags.items() if on))
 
     def plainer(self) -> Iterator[Self]:
@@ -90,5 +103,5 @@ class PlacementPlan(Plan, family="placement"):
             yield self.replace(accelerators=1, budget=self.budget[:1] + self.budget[-1:])
 
     def stands_alone(self) -> bool:
-        """Only without simulated accelerators, which are this project's."""
-        return not self.simulated
+        """Only without accelerators: simulated ones are this project's, real ones not everybody's."""
+        return not self.accelerated

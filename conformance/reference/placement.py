@@ -4,21 +4,25 @@ In one line before `generate`:
 
     audit_placement(model).raise_if_wrong()
 
-The rules need no accelerator and no forward. Hooks are read by what they carry (`offload`, `weights_map`,
-`place_submodules`, `offload_buffers`), as accelerate's have it; nothing is imported from there.
+That needs no accelerator and no forward: hooks are read by what they carry. A weight that another module than its own
+reads is not brought then, and no hook tells; something small to run does, and the weight is named before `generate`:
+
+    audit_placement(model, trial=lambda: model(input_ids)).raise_if_wrong()
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 
+from conformance.reference.bringing import brought_from, hooks_of, is_replaced, not_brought
 from conformance.reference.planner import DevicePlan, DoesNotFit, plan_device_map
 from conformance.reference.tying import named_tensors, tied_groups
+from conformance.simulation.meta_reads import MetaReads
 
 __all__ = ["DevicePlan", "DoesNotFit", "PlacementError", "PlacementReport", "audit_placement", "plan_device_map"]
 
@@ -37,7 +41,8 @@ class PlacementReport:
 
     stranded: parameter or buffer that will not be there when its module runs → why; split: tied group → where its
     members are; unmapped: modules with weights that `hf_device_map` does not cover; mapless: offloaded, and no map
-    at all. input_device: where token ids belong (`model.device` may be `meta`, where they would be lost).
+    at all. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
+    moved there. The model runs all the same, and nothing is wrong with it.
     """
 
     stranded: dict[str, str] = field(default_factory=dict)
@@ -45,6 +50,7 @@ class PlacementReport:
     unmapped: tuple[str, ...] = ()
     mapless: bool = False
     input_device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    ids_would_be_lost: bool = False
 
     @property
     def ok(self) -> bool:
@@ -68,15 +74,24 @@ class PlacementReport:
             yield "weights are on meta and the model has no hf_device_map: it was not dispatched; dispatch it"
 
     def __str__(self) -> str:
-        return "\n".join(self.lines()) or "every weight is where its module finds it"
+        lines = [*self.lines()] or ["every weight is where its module finds it"]
+        if self.ids_would_be_lost:
+            lines.append(f"model.device is meta: put token ids on {self.input_device}, and give generate a prompt")
+        return "\n".join(lines)
 
 
-def audit_placement(model: nn.Module) -> PlacementReport:
-    """What keeps a placed model from running; reads offloaded weights, runs nothing."""
+def audit_placement(model: nn.Module, trial: Callable[[], Any] | None = None) -> PlacementReport:
+    """What keeps a placed model from running; reads offloaded weights.
+
+    trial: something small that runs the model, as one forward: what it reads on `meta` is named, too. Without one,
+    nothing is run. An exception of its own, where it has read nothing there, passes through.
+    """
     tensors = named_tensors(model)
-    replaced = {name for name in tensors if _is_replaced(model, name)}
+    replaced = {name for name in tensors if is_replaced(model, name)}
     asked = [name for name, tensor in tensors.items() if tensor.is_meta or name in replaced]
     stranded = {name: why for name in asked if (why := not_brought(model, name))}
+    if trial is not None and not stranded:
+        stranded = _read_in_vain(model, trial)
     split = {
         group: where
         for group in tied_groups(model)
@@ -85,8 +100,21 @@ def audit_placement(model: nn.Module) -> PlacementReport:
     device_map = getattr(model, "hf_device_map", None)
     on_meta = any(tensor.is_meta for tensor in tensors.values())
     unmapped = _unmapped(model.state_dict(), device_map) if device_map is not None else ()
-    mapless = device_map is None and on_meta
-    return PlacementReport(stranded, split, unmapped, mapless, input_device(model))
+    first = next(model.parameters(), None)  # which `model.device` is taken from
+    lost = first is not None and first.is_meta
+    return PlacementReport(stranded, split, unmapped, device_map is None and on_meta, input_device(model), lost)
+
+
+def _read_in_vain(model: nn.Module, trial: Callable[[], Any]) -> dict[str, str]:
+    """The weights that a run reads while they are on `meta`."""
+    watch = MetaReads(model)
+    try:
+        with torch.no_grad(), watch:
+            trial()
+    except Exception:
+        if not watch.weights:
+            raise
+    return dict.fromkeys(sorted(watch.weights), "another module reads it, before which no hook brings it")
 
 
 def input_device(model: nn.Module) -> torch.device:
@@ -94,68 +122,11 @@ def input_device(model: nn.Module) -> torch.device:
     find = getattr(model, "get_input_embeddings", None)
     embeddings = find() if callable(find) else None
     for module in (embeddings, model):
-        for hook in _hooks(module) if module is not None else ():
+        for hook in hooks_of(module) if module is not None else ():
             if getattr(hook, "execution_device", None) is not None:
                 return torch.device(hook.execution_device)
     first = next((embeddings or model).parameters(), None)
     return torch.device("cpu") if first is None or first.is_meta else first.device
-
-
-def _is_replaced(model: nn.Module, name: str) -> bool:
-    """Whether the hook on a tensor's own module puts a copy of its own in its place before each forward."""
-    module_name, _, tensor_name = name.rpartition(".")
-    owner = model.get_submodule(module_name)
-    return tensor_name in owner._parameters and any(getattr(hook, "offload", False) for hook in _hooks(owner))
-
-
-def not_brought(model: nn.Module, name: str) -> str:
-    """Why no hook brings the tensor of this name before its module runs; empty when one does."""
-    module_name, _, tensor_name = name.rpartition(".")
-    reason = "no hook on its module brings it"
-    for above, path in _upwards(module_name, tensor_name):
-        for hook in _hooks(model.get_submodule(above)):
-            if not getattr(hook, "offload", False) or (above != module_name and not hook.place_submodules):
-                continue
-            problem = _cannot_bring(hook, model.get_submodule(module_name), tensor_name, path)
-            if not problem:
-                return ""
-            reason = problem
-    return reason
-
-
-def _cannot_bring(hook: Any, owner: nn.Module, tensor_name: str, path: str) -> str:
-    if tensor_name in owner._buffers and (not hook.offload_buffers or tensor_name in owner._non_persistent_buffers_set):
-        return "its hook does not bring this buffer"
-    try:
-        value = hook.weights_map[path]
-    except Exception as error:  # noqa: BLE001 - a missing file, key or map: it cannot bring it
-        return f"its hook has no copy of it ({type(error).__name__})"
-    return "its hook's copy is itself on meta" if value is None or value.is_meta else ""
-
-
-def brought_from(model: nn.Module, name: str) -> torch.Tensor | None:
-    """The value that a hook would bring for a tensor on `meta`, or None."""
-    module_name, _, tensor_name = name.rpartition(".")
-    for above, path in _upwards(module_name, tensor_name):
-        for hook in _hooks(model.get_submodule(above)):
-            try:
-                value: torch.Tensor = hook.weights_map[path]
-            except Exception:  # noqa: BLE001 - this hook is not the one
-                continue
-            return value
-    return None
-
-
-def _upwards(module_name: str, tensor_name: str) -> Iterator[tuple[str, str]]:
-    """Each module from a tensor's own to the model, with the tensor's name from there."""
-    parts = module_name.split(".") if module_name else []
-    for kept in range(len(parts), -1, -1):
-        yield ".".join(parts[:kept]), ".".join([*parts[kept:], tensor_name])
-
-
-def _hooks(module: nn.Module) -> Sequence[Any]:
-    hook = getattr(module, "_hf_hook", None)
-    return () if hook is None else getattr(hook, "hooks", (hook,))
 
 
 def _split(

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from conformance import upstream
-from conformance.simulation import tensors
+from conformance.simulation import draws, tensors
 from conformance.simulation.ledger import DEVICES, LEDGER
 from conformance.simulation.tensors import NAME
 
@@ -134,10 +134,10 @@ def _module() -> types.ModuleType:
         "max_memory_allocated": lambda device=None: LEDGER.peak[_index(device)],
         "memory_reserved": lambda device=None: LEDGER.held[_index(device)],
         "empty_cache": lambda: None,
-        "manual_seed": lambda seed: tensors.seed_all(seed),
-        "manual_seed_all": tensors.seed_all,
-        "get_rng_state": lambda device=None: tensors.generator(_index(device)).get_state(),
-        "set_rng_state": lambda state, device=None: tensors.generator(_index(device)).set_state(state),
+        "manual_seed": lambda seed: draws.seed_all(seed),
+        "manual_seed_all": draws.seed_all,
+        "get_rng_state": lambda device=None: draws.generator(_index(device)).get_state(),
+        "set_rng_state": lambda state, device=None: draws.generator(_index(device)).set_state(state),
         "get_amp_supported_dtype": lambda: [torch.float16, torch.bfloat16],
         "Event": Event,
     }

@@ -3,6 +3,9 @@
 On a CPU every copy has arrived when the call returns, so a loop that reads too early is right by accident. Inside
 this context a copy made with `non_blocking=True` leaves its destination poisoned until its event is synchronised,
 or until it lands by itself after as many forwards as the lag says. Reading too early then shows as a wrong result.
+
+An event stands for the copies from its own device: with a simulated accelerator (`simulation.accelerator`) there are
+several, and its events are these. Copies to a device are ordered with what it computes, so that they are never late.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from unittest.mock import patch
 import torch
 from torch.overrides import TorchFunctionMode
 
+from conformance.simulation.tensors import NAME
+
 # Calls that give the host a value of a tensor, so that it waits until the device has computed it.
 READS = frozenset(
     {"item", "tolist", "cpu", "__bool__", "__int__", "__float__", "__index__", "__contains__", "equal"}
@@ -25,10 +30,10 @@ ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading
 
 
 class Copy:
-    """One copy on its way to the host; `step` is the number of forwards begun when it was issued."""
+    """One copy on its way to the host, from `device`; `step`: the forwards begun when it was issued."""
 
     def __init__(self, destination: torch.Tensor, source: torch.Tensor, step: int) -> None:
-        self.destination, self.step, self.landed = destination, step, False
+        self.destination, self.step, self.device, self.landed = destination, step, source.device, False
         self._value = source.detach().clone().to(destination.dtype).expand_as(destination).clone()
         destination.detach().copy_(_poisoned(self._value))
 
@@ -68,6 +73,10 @@ class LateDevice(TorchFunctionMode):
 
     def __enter__(self) -> LateDevice:
         self._block.enter_context(patch.object(torch, "Event", self._event))
+        simulated = getattr(torch, NAME, None)
+        if simulated is not None:
+            own = {"Event": self._event, "synchronize": self._synchronize}
+            self._block.enter_context(patch.multiple(simulated, **own))
         super().__enter__()
         return self
 
@@ -75,14 +84,18 @@ class LateDevice(TorchFunctionMode):
         super().__exit__(*error)
         self._block.close()
 
-    def _event(self, *_: Any, **__: Any) -> LateEvent:
-        return LateEvent(self)
+    def _event(self, device: Any = None, **_: Any) -> LateEvent:
+        return LateEvent(self, None if device is None else torch.device(device))
+
+    def _synchronize(self, device: Any = None) -> None:
+        """Wait for all that a simulated device was given; without a device, that any was."""
+        self.wait(self.recorded(None if device is None else torch.device(device)), self.forwards)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs, name = kwargs or {}, getattr(func, "__name__", "")
-        if name == "copy_" and _non_blocking(args, kwargs, place=2):
+        if name == "copy_" and _non_blocking(args, kwargs, place=2) and args[0].device.type == "cpu":
             self._issue(args[0], args[1] if len(args) > 1 else kwargs["src"])
             return args[0]
         if name == "to" and kwargs.get("non_blocking") and _to_the_host(args, kwargs):
@@ -123,9 +136,9 @@ class LateDevice(TorchFunctionMode):
             setattr(result, ON_THE_HOST, True)
         return result
 
-    def recorded(self) -> list[Copy]:
-        """What an event that is recorded now stands for: every copy issued so far that has not landed."""
-        return list(self._pending)
+    def recorded(self, device: torch.device | None) -> list[Copy]:
+        """What an event of a device stands for that is recorded now: its copies that have not landed; None: of any."""
+        return [copy for copy in self._pending if device is None or copy.device == device]
 
     def wait(self, copies: Sequence[Copy], recorded_at: int) -> None:
         """The host waits until these have landed; the event was recorded after `recorded_at` forwards."""
@@ -164,17 +177,17 @@ class LateDevice(TorchFunctionMode):
 class LateEvent:
     """An event of the late device, with what decoding loops ask of one."""
 
-    def __init__(self, device: LateDevice) -> None:
-        self._device, self._recorded_at = device, -1
+    def __init__(self, late: LateDevice, device: torch.device | None) -> None:
+        self._late, self._device, self._recorded_at = late, device, -1
         self._copies: list[Copy] = []
 
     def record(self, *_: Any) -> None:
         """Stand for all that was issued so far."""
-        self._copies, self._recorded_at = self._device.recorded(), self._device.forwards
+        self._copies, self._recorded_at = self._late.recorded(self._device), self._late.forwards
 
     def synchronize(self) -> None:
         """Wait for what it stands for; at once where it was never recorded."""
-        self._device.wait(self._copies, self._recorded_at)
+        self._late.wait(self._copies, self._recorded_at)
 
     def query(self) -> bool:
         """Whether all that it stands for has landed."""

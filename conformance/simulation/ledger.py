@@ -23,6 +23,7 @@ class Ledger:
     transfers: Counter[tuple[str, str]] = field(default_factory=Counter)
     syncs: int = 0
     kernels: Counter[str] = field(default_factory=Counter)
+    draws: Counter[int] = field(default_factory=Counter)
 
     def limit(self, device: int) -> int:
         """The bytes that a device has in all."""
@@ -47,6 +48,7 @@ class Ledger:
         self.limits.clear()
         self.transfers.clear()
         self.kernels.clear()
+        self.draws.clear()
         self.peak = Counter(self.held)
         self.syncs = 0
 

@@ -8,7 +8,7 @@ shapes computed there, read nothing; an op that raises tells it itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,12 +21,18 @@ SHAPE_ONLY = {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::
 
 
 class MetaReads(TorchDispatchMode):
-    """Counts the ops that read a tensor on `meta`, by name, while it is active; `refused` those that raised at it."""
+    """Counts the ops that read a tensor on `meta`, by name, while it is active; `refused` those that raised at it.
 
-    def __init__(self) -> None:
+    weights: the parameters and buffers of `model` that were read so, by name, also through views and casts of them.
+    """
+
+    def __init__(self, model: Any = None) -> None:
         super().__init__()
+        self.model = model
         self.reads: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.weights: Counter[str] = Counter()
+        self._made_of: dict[int, list[torch.Tensor]] = {}  # storage → what it was computed from, which is kept alive
 
     @property
     def seen(self) -> list[str]:
@@ -36,18 +42,43 @@ class MetaReads(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Every op passes here."""
         name = str(func._schema.name)
-        given = list(_tensors((args, kwargs or {})))
-        if name in SHAPE_ONLY or not any(tensor.is_meta for tensor in given):
+        on_meta = [] if name in SHAPE_ONLY else [one for one in _tensors((args, kwargs or {})) if one.is_meta]
+        if not on_meta:
             return func(*args, **(kwargs or {}))
         try:
             result = func(*args, **(kwargs or {}))
         except (RuntimeError, NotImplementedError):  # what a read on `meta` raises, where it is noticed at all
             self.refused[name] += 1
+            self.weights.update(self._names(on_meta))
             raise
         made = list(_tensors(result))
         if any(not tensor.is_meta for tensor in made) or (not made and result is not None):
             self.reads[name] += 1
+            self.weights.update(self._names(on_meta))
+        for tensor in made:
+            self._derived(tensor, on_meta)
         return result
+
+    def _derived(self, made: torch.Tensor, given: list[torch.Tensor]) -> None:
+        """Remember what a new tensor on `meta` was computed from; a view has the same storage."""
+        if self.model is not None and made.is_meta and _storage(made) not in {_storage(one) for one in given}:
+            self._made_of[_storage(made)] = [made, *given]
+
+    def _names(self, read: list[torch.Tensor]) -> set[str]:
+        """The names under which the model has these tensors, or those that they were computed from, just now."""
+        if self.model is None:
+            return set()
+        storages, found = {_storage(tensor) for tensor in read}, set[int]()
+        while storages:
+            found |= storages
+            parents = (parent for one in storages for parent in self._made_of.get(one, ()))
+            storages = {_storage(parent) for parent in parents} - found
+        named = (*self.model.named_parameters(), *self.model.named_buffers())  # of tied ones the first name
+        return {name for name, tensor in named if tensor.is_meta and _storage(tensor) in found}
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -55,19 +86,18 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
         yield value
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
-    elif isinstance(value, Iterable) and isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple):
         for item in value:
             yield from _tensors(item)
 
 
 class MetaReadsProbe:
-    """The watch as a probe of a run: its value is op name → how many times it read `meta`."""
+    """The watch as a probe of a run: the watch itself, after the call."""
 
     name = "meta_reads"
 
     @contextmanager
     def around(self, model: Any, call: Any) -> Iterator[Any]:  # noqa: ARG002
         """Watch one call."""
-        watch = MetaReads()
-        with watch:
-            yield lambda: dict(watch.reads)
+        with MetaReads(model) as watch:
+            yield lambda: watch

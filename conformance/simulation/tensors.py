@@ -12,13 +12,15 @@ from typing import Any
 
 import torch
 
-from conformance.simulation.ledger import DEVICES, LEDGER, Held
+from conformance.simulation import draws
+from conformance.simulation.ledger import LEDGER, Held
 
 NAME = "sim"
 # Ops that take tensors of several devices: copies, and indexing, whose indices may be on the CPU.
 ACROSS = {"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"}
 INDEXING = {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_", "aten::_unsafe_index"}
-_GENERATORS: dict[int, torch.Generator] = {}
+# Each device has addresses of its own, as real ones have: accelerate tells tied weights by addresses that were freed.
+ADDRESSES = 1 << 56
 
 
 class SimTensor(torch.Tensor):
@@ -32,6 +34,14 @@ class SimTensor(torch.Tensor):
         """As hooks rebuild a parameter, wherever its value is now: `type(param)(value, requires_grad=...)`."""
         return torch.nn.Parameter(value, requires_grad=requires_grad)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy on the same device; torch's own would reach for a storage of which there is none."""
+        if id(self) not in memo:
+            copied = self.detach().clone()
+            parameter = getattr(self, "_is_param", False)
+            memo[id(self)] = torch.nn.Parameter(copied, requires_grad=self.requires_grad) if parameter else copied
+        return memo[id(self)]
+
     def __repr__(self, **_: Any) -> str:
         return f"{self.on_cpu!r} on {self.device}"
 
@@ -41,7 +51,7 @@ class SimTensor(torch.Tensor):
     ) -> Any:
         name = getattr(func, "__name__", "")
         if name == "data_ptr":
-            return args[0].on_cpu.data_ptr()
+            return args[0].on_cpu.data_ptr() + ADDRESSES * (args[0].device.index + 1)
         if name in ("untyped_storage", "storage"):
             return getattr(args[0].on_cpu, name)()
         if name in ("tolist", "__format__"):
@@ -130,11 +140,6 @@ class _Call:
 
 
 @cache
-def _takes_generator(func: Any) -> bool:
-    return any(argument.name == "generator" for argument in func._schema.arguments)
-
-
-@cache
 def _name(func: Any) -> str:
     return str(func._schema.name)
 
@@ -157,12 +162,11 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call.device = torch.device(device).index or 0
     if name == "aten::_local_scalar_dense":
         LEDGER.syncs += 1
-    if _takes_generator(func) and call.kwargs.get("generator") is None:
-        call.kwargs["generator"] = generator(call.device)
     if name == "aten::histc" and not call.args[0].is_floating_point():
         return call.given_back(_integer_histogram(func, call))
-    result = func(*call.args, **call.kwargs)
-    return call.given_back(result)
+    if draws.is_random(func):
+        return call.given_back(draws.run(func, call.args, call.kwargs, call.device))
+    return call.given_back(func(*call.args, **call.kwargs))
 
 
 def _integer_histogram(func: Any, call: _Call) -> torch.Tensor:
@@ -201,16 +205,3 @@ def _copy(name: str, first: torch.Tensor, second: torch.Tensor, *_: Any, **__: A
     plain = [t.on_cpu if isinstance(t, SimTensor) else t for t in (target, source)]
     plain[0].copy_(plain[1])
     return target
-
-
-def generator(device: int) -> torch.Generator:
-    """The random generator of a simulated device; seeded as the CPU's is, so that the same seed draws the same."""
-    if device not in _GENERATORS:
-        _GENERATORS[device] = torch.Generator().manual_seed(torch.initial_seed())
-    return _GENERATORS[device]
-
-
-def seed_all(seed: int) -> None:
-    """Seed the generator of every simulated device."""
-    for device in range(DEVICES):
-        _GENERATORS[device] = torch.Generator().manual_seed(seed)

@@ -9,17 +9,17 @@ from conformance.call import Call
 from conformance.reference import rollback, special_tokens
 from conformance.subjects.installed import Installed
 
-DECODES_ON_A_MAP = ("no-op-reads-meta", "placed-matches-unplaced")
+WORKS_ON_A_MAP = ("no-op-reads-meta", "placed-matches-unplaced", "save-and-reload-keeps-ties")
 
 
 class InstalledOnPlannedMap(Installed):
-    """The installed loader, given the reference planner's map where it would plan one."""
+    """The installed loader, given the reference planner's map where it would plan one, and no address used twice."""
 
     def place(self, recipe: Any) -> Any:
         """The placed model. Raises whatever the loader raises."""
-        from conformance.placing.loaders import place_installed, planned_by_reference
+        from conformance.placing.loaders import place_with_originals, planned_by_reference
 
-        return place_installed(planned_by_reference(recipe))
+        return place_with_originals(planned_by_reference(recipe))
 
 
 class Reference:
@@ -37,13 +37,11 @@ class Reference:
 
     def place(self, recipe: Any) -> Any:
         """The same, but a map that the loader would plan is the reference planner's, and no address is used twice."""
-        from conformance.placing.loaders import place_with_originals, planned_by_reference
-
-        return place_with_originals(planned_by_reference(recipe))
+        return InstalledOnPlannedMap().place(recipe)
 
     def also_installed(self, check: str) -> tuple[Installed, ...]:
-        """The model's code is the release's: what it cannot do on our map is its fault, what the map is is ours."""
-        return (InstalledOnPlannedMap(),) if check in DECODES_ON_A_MAP else ()
+        """Models and hooks are the release's: what they cannot do on our map is its fault, the map itself is ours."""
+        return (InstalledOnPlannedMap(),) if check in WORKS_ON_A_MAP else ()
 
     def audit(self, model: Any) -> None:
         """Raise PlacementError where the model cannot run as it is placed."""

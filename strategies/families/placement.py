@@ -1,7 +1,7 @@
 """What the `placement` family adds to a case: a recipe of where the parts of the model go.
 
-Half of the recipes know the CPU, the disk and `meta` only; the others have simulated accelerators. Which of them a
-machine has plays no part: a recipe that it cannot follow is not applicable.
+Half of the recipes know the CPU, the disk and `meta` only; the others have accelerators, nearly all of them simulated.
+Which of them a machine has plays no part: a recipe that it cannot follow is not applicable.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.case import ModelSpec, Prompt, Settings
-from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement import MECHANISMS, PlacementPlan
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings as every_settings
 
 GEMMA = "diffusion gemma"
 MODELS = ("own", "own", "own", "tied embeddings", "tied blocks", "tied parts", GEMMA, GEMMA)
-MODES = ("plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted")
+MODES = (
+    "plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
+    "offloaded cache",
+)  # fmt: skip
+# What goes wrong where `model.device` is `meta`, and what needs layers on several devices.
+ON_THE_DISK = ("plain", "lookup", "lookup", "no inputs", "no inputs", "static", "beams", "embeddings")
+SEVERAL = (*MODES, *(MECHANISMS * 4))
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
+REAL = ("cuda", "mps", "xpu")
 PERCENT = st.integers(3, 130)
 # A part in the wrong place shows at once, and every operation on a simulated device costs.
 settings = partial(every_settings, new_tokens=(1, 4))
@@ -30,19 +37,21 @@ def placements(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
     """Loader, map and places over the CPU, the disk and this many accelerators; shrinks to the whole on the CPU."""
     devices = [f"sim:{index}" for index in range(accelerators)]
     loader = draw(st.sampled_from(("from_pretrained", "from_pretrained", "dispatch_model", "dispatch_model")))
+    recipe = {"loader": loader, "map": "whole", "places": ("cpu",)}
     if draw(rarely(True, False, one_in=8)):
-        return {"loader": draw(st.sampled_from(("cpu_offload", "disk_offload"))), "places": (devices or ["cpu"])[:1]}
+        offloads = draw(st.sampled_from(("cpu_offload", "disk_offload")))
+        return {**recipe, "loader": offloads, "places": (devices or ["cpu"])[:1]}
     if draw(st.booleans()) and loader == "from_pretrained":
         budget = draw(st.tuples(*[PERCENT] * (accelerators + 1)))
-        return {"loader": loader, "map": draw(st.sampled_from(PLANNED)), "budget": budget}
+        return {**recipe, "map": draw(st.sampled_from(PLANNED)), "budget": budget}
     place = st.sampled_from(("cpu", "disk", *devices, *devices))
-    if draw(rarely(True, False, one_in=4)):
-        return {"loader": loader, "places": (draw(st.sampled_from(("disk", *devices))),)}
+    if draw(rarely(True, False, one_in=3)):
+        return {**recipe, "places": (draw(st.sampled_from(("disk", *devices))),)}
     return {
-        "loader": loader,
+        **recipe,
         "map": "parts",
         "places": tuple(draw(st.lists(place, min_size=2, max_size=6))),
-        "split_tied": not accelerators and draw(rarely(True, False, one_in=3)),
+        "split_tied": draw(rarely(True, False, one_in=3)),
     }
 
 
@@ -51,12 +60,15 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     """A recipe for this model; shrinks to the whole model on the CPU, plain decoding."""
     accelerators = draw(st.sampled_from((0, 0, 0, 1, 2, 2, 3)))
     recipe = draw(placements(accelerators=accelerators))
+    on_the_disk = not accelerators and recipe["places"][:1] == ("disk",) and recipe["map"] == "whole"
+    modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
     return PlacementPlan(
         **recipe,
         model=draw(st.sampled_from(MODELS)),
         accelerators=accelerators,
+        hardware=draw(st.sampled_from(REAL)) if accelerators and draw(rarely(True, False, one_in=24)) else "sim",
         offload_buffers=draw(rarely(True, False, one_in=6)),
-        ids=draw(rarely("model.device", "embeddings", one_in=4)),
-        mode=draw(st.sampled_from(MODES[:-1] if accelerators else MODES)),
+        ids=draw(rarely("model.device", "embeddings", one_in=2 if on_the_disk else 4)),
+        mode=draw(st.sampled_from(modes)),
         stranded=draw(st.integers(0, 15)) if draw(rarely(True, False, one_in=12)) else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zoo import placements
+from zoo import placed_mechanisms, placements
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
 
@@ -25,6 +25,27 @@ FAULTS = (
         _seen(("changed", "config.bos_token_id")),
         placements.EditsConfigWhilePlacing,
         also={"placed-matches-unplaced": "without a prompt, decoding starts with the first token of the config"},
+    ),
+    Fault(
+        "placed-late-stop-matches-immediate",
+        _seen(("changed", "sequences"), ("removed", "logits"), ("crash", "crash")),
+        placed_mechanisms.WaitsForAnotherDevice,
+        examples=200,
+        rare=True,
+    ),
+    Fault(
+        "placed-crop-round-trip",
+        _seen(LOGITS, ("crash", "crash")),
+        placed_mechanisms.CropsOneDevice,
+        examples=200,
+        rare=True,
+    ),
+    Fault(
+        "placed-special-tokens-match-plain",
+        _seen(("crash", "crash")),
+        placed_mechanisms.ComparesWhereTheTokenIs,
+        examples=200,
+        rare=True,
     ),
     Fault("stranded-weight-is-named", _seen(("unclear", "audit"), ("unclear", "error")), placements.AuditsVaguely),
 )

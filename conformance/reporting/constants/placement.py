@@ -8,16 +8,19 @@ from typing import Any
 from conformance import upstream
 from conformance.build import Scenario
 from conformance.placing import models
-from conformance.placing.calls import DENOISING, DRAFT, GREEDY
+from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY, OFFLOADED_CACHE
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
-from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement import MECHANISMS, PlacementPlan
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "static": upstream.static_cache_settings(),
     "lookup": {**GREEDY, "prompt_lookup_num_tokens": DRAFT},
     "beams": {**GREEDY, "num_beams": 2},
     "assisted": GREEDY,
+    "offloaded cache": OFFLOADED_CACHE,
+    "chunked": {"prefill_chunk_size": CHUNK},
+    **dict.fromkeys(MECHANISMS, GREEDY),
 }
 
 

@@ -1,0 +1,101 @@
+"""Where the checks of a placement apply: each gives the reason why one does not, or None."""
+
+from __future__ import annotations
+
+import torch
+
+from conformance.errors import NotBuildable
+from conformance.placing import devices
+from conformance.placing.world import World
+from conformance.registry import Guard
+from conformance.runs import Runs
+
+
+def world(runs: Runs) -> World | str:
+    """What the case is about, or why it cannot be had here."""
+
+    def make() -> World | str:
+        if not hasattr(runs.subject, "place"):
+            return "the subject places no models"
+        if reason := devices.why_not(runs.case.plan):
+            return reason
+        try:
+            made = World(runs)
+        except NotBuildable as error:
+            return str(error)
+        crash = made.unplaced.crash
+        return made if crash is None else f"the same without a placement raises {crash.type}"
+
+    return runs.once("placement world", make)
+
+
+def of(runs: Runs) -> World:
+    """What the case is about; it can be had."""
+    made = world(runs)
+    assert isinstance(made, World)
+    return made
+
+
+def cannot_be_had(runs: Runs) -> str | None:
+    """Why the case cannot be had here."""
+    made = world(runs)
+    return made if isinstance(made, str) else None
+
+
+def was_placed(runs: Runs) -> str | None:
+    """Why there is no placed model to look at."""
+    if reason := cannot_be_had(runs):
+        return reason
+    if runs.case.plan.stranded is not None:
+        return "a part is left on meta on purpose"
+    return "the model could not be placed" if of(runs).placed.crash else None
+
+
+def is_whole(runs: Runs) -> str | None:
+    """Why no run of the placed model says anything."""
+    if reason := was_placed(runs):
+        return reason
+    return "a weight is stranded already, which is another check's" if of(runs).placed.report.stranded else None
+
+
+def came_apart(runs: Runs) -> bool:
+    """Whether a tied group did that the map keeps together."""
+    return bool(of(runs).placed.report.split) and not runs.case.plan.split_tied
+
+
+def can_run(runs: Runs) -> str | None:
+    """Why the placed and the undispatched model cannot be compared."""
+    if reason := is_whole(runs):
+        return reason
+    if runs.case.plan.mode == "offloaded cache" and not torch.cuda.is_available():
+        return "an offloaded cache needs CUDA"
+    crash = of(runs).unplaced_outcome.crash
+    return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
+
+
+def draws_apart(runs: Runs) -> str | None:
+    """Why two runs with the same seed draw other numbers, where they draw any."""
+    drew = of(runs).placed_outcome.extra["drew on"] | of(runs).unplaced_outcome.extra["drew on"]
+    if len(of(runs).placed_outcome.extra["drew on"]) > 1:
+        return "it draws on several devices, and each has random numbers of its own"
+    return "a real device draws other numbers" if drew and not devices.draws_like_the_cpu(runs.case.plan) else None
+
+
+def beside_plain(mode: str) -> Guard:
+    """A guard for a mechanism: the case looks at it, on layers on several devices where plain decoding works."""
+
+    def guard(runs: Runs) -> str | None:
+        if runs.case.plan.mode != mode:
+            return "the case looks at another mode"
+        if runs.case.plan.model == "diffusion gemma":
+            return "it decodes in a way of its own, without such a mechanism"
+        if runs.case.plan.accelerated and not runs.case.plan.simulated:
+            return "copies between devices are counted on simulated ones only"
+        if reason := can_run(runs):
+            return reason
+        if len(set(of(runs).placed.holding) - {"offloaded"}) < 2:
+            return "fewer than two devices hold weights"
+        crash = of(runs).placed_outcome.crash
+        return None if crash is None else f"the placed model raises {crash.type} in plain decoding already"
+
+    return guard

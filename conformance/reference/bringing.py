@@ -1,0 +1,70 @@
+"""What the hooks on a model's modules bring before a forward: read from what they carry, as accelerate's have it.
+
+`offload`, `weights_map`, `place_submodules`, `offload_buffers`, `execution_device`; nothing is imported from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def is_replaced(model: nn.Module, name: str) -> bool:
+    """Whether the hook on a tensor's own module puts a copy of its own in its place before each forward."""
+    module_name, _, tensor_name = name.rpartition(".")
+    owner = model.get_submodule(module_name)
+    return tensor_name in owner._parameters and any(getattr(hook, "offload", False) for hook in hooks_of(owner))
+
+
+def not_brought(model: nn.Module, name: str) -> str:
+    """Why no hook brings the tensor of this name before its module runs; empty when one does."""
+    module_name, _, tensor_name = name.rpartition(".")
+    reason = "no hook on its module brings it"
+    for above, path in _upwards(module_name, tensor_name):
+        for hook in hooks_of(model.get_submodule(above)):
+            if not getattr(hook, "offload", False) or (above != module_name and not hook.place_submodules):
+                continue
+            problem = _cannot_bring(hook, model.get_submodule(module_name), tensor_name, path)
+            if not problem:
+                return ""
+            reason = problem
+    return reason
+
+
+def _cannot_bring(hook: Any, owner: nn.Module, tensor_name: str, path: str) -> str:
+    if tensor_name in owner._buffers and (not hook.offload_buffers or tensor_name in owner._non_persistent_buffers_set):
+        return "its hook does not bring this buffer"
+    try:
+        value = hook.weights_map[path]
+    except Exception as error:  # noqa: BLE001 - a missing file, key or map: it cannot bring it
+        return f"its hook has no copy of it ({type(error).__name__})"
+    return "its hook's copy is itself on meta" if value is None or value.is_meta else ""
+
+
+def brought_from(model: nn.Module, name: str) -> torch.Tensor | None:
+    """The value that a hook would bring for a tensor on `meta`, or None."""
+    module_name, _, tensor_name = name.rpartition(".")
+    for above, path in _upwards(module_name, tensor_name):
+        for hook in hooks_of(model.get_submodule(above)):
+            try:
+                value: torch.Tensor = hook.weights_map[path]
+            except Exception:  # noqa: BLE001 - this hook is not the one
+                continue
+            return value
+    return None
+
+
+def _upwards(module_name: str, tensor_name: str) -> Iterator[tuple[str, str]]:
+    """Each module from a tensor's own to the model, with the tensor's name from there."""
+    parts = module_name.split(".") if module_name else []
+    for kept in range(len(parts), -1, -1):
+        yield ".".join(parts[:kept]), ".".join([*parts[kept:], tensor_name])
+
+
+def hooks_of(module: nn.Module) -> Sequence[Any]:
+    """The hooks on a module, those of a sequence of hooks each."""
+    hook = getattr(module, "_hf_hook", None)
+    return () if hook is None else getattr(hook, "hooks", (hook,))
