@@ -88,13 +88,18 @@ def test_ties_move_to_another_model_where_they_are_names():
     assert elsewhere(((r"h\.\d\.w", "h.0.w"),), names) == ()
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2"])
+# The class of dots3_note is of its text part alone; the blocks of deepseek_v4 differ in buffers.
+@pytest.mark.parametrize(
+    "name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2", "dots3_note", "deepseek_v4"]
+)
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_drawn_ties_fit_the_model(name, data):
     config = tiny_config(name, Sizes(layers=data.draw(st.integers(1, 4))))
     pairs = data.draw(tied_weights(architecture=name, config=config))
-    assert resolve(pairs, shapes_of(name, config))
+    scenario = Scenario(Case(model=ModelSpec(architecture=name, config=config, tied=pairs)))
+    assert scenario.tied_groups
+    assert scenario.pristine is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)
