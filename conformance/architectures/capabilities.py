@@ -65,7 +65,7 @@ def facts(name: str) -> Mapping[str, Json]:
     keys are kept. `noisy`: equal computations differ by more than the general bound. `cache_kinds`: kinds to replace.
     `no_position_ids`: explicit positions do not work although the forward has a parameter for them. `no_window`: a
     window in its config has no effect. `insensitive`: planted fault (or `kind: fault`) → why the next logits need not
-    show it.
+    show it. `reads`: the attribute that limits how many of the entries in its cache the next token reads.
     """
     return override(name).facts
 
