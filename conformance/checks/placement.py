@@ -29,7 +29,7 @@ PLACEMENT = family(
         "map: auto": 0.03,
         "loader: from_pretrained": 0.2,
     },
-    reachable=("held: sim", "left on meta", "model: tied blocks", "model: diffusion gemma"),
+    reachable=("held: sim", "left on meta", "model: tied blocks", "model: diffusion gemma", "decodes by itself"),
     isolated=True,
 )
 
@@ -46,6 +46,8 @@ def world(runs: Runs) -> World | str:
         named = {int(place[4:]) for place in plan.places if place.startswith("sim:")}
         if max(named, default=-1) >= plan.accelerators:
             return "the recipe names accelerators that are not present in it"
+        if plan.simulated and plan.by_itself:
+            return "models that decode by themselves are placed without accelerators only"
         if plan.simulated and plan.split_tied:
             return "tied weights are split over places without accelerators only"
         try:

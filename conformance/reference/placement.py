@@ -91,8 +91,10 @@ def audit_placement(model: nn.Module) -> PlacementReport:
 
 def input_device(model: nn.Module) -> torch.device:
     """Where token ids belong: where the hook of the input embeddings runs them, else where their weight is."""
-    find = getattr(model, "get_input_embeddings", None)
-    embeddings = find() if callable(find) else None
+    try:
+        embeddings = getattr(model, "get_input_embeddings", lambda: None)()
+    except NotImplementedError:  # a model of several embeddings that names none
+        embeddings = None
     for module in (embeddings, model):
         for hook in _hooks(module) if module is not None else ():
             if getattr(hook, "execution_device", None) is not None:

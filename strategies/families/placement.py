@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.placement import PlacementPlan
 from conformance.strategies.ranges import rarely
@@ -51,8 +52,10 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     """A recipe for this model; shrinks to the whole model on the CPU, plain decoding."""
     accelerators = draw(st.sampled_from((0, 0, 0, 1, 2, 2, 3)))
     recipe = draw(placements(accelerators=accelerators))
+    by_itself = not accelerators and draw(rarely(True, False, one_in=8))
     return PlacementPlan(
         **recipe,
+        by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
         model=draw(st.sampled_from(MODELS)),
         accelerators=accelerators,
         offload_buffers=draw(rarely(True, False, one_in=6)),
