@@ -4,12 +4,14 @@ import json
 
 import pytest
 from toolbox import small_case
+from zoo.subjects import IgnoresEnd
 
 from conformance.build import Scenario
+from conformance.failures import same_failure
 from conformance.files import write_atomically
 from conformance.findings import Finding, Findings, size_of
 from conformance.plainer import plainer_cases
-from conformance.scope import on_model_of, on_plainest
+from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
 from conformance.verdicts import Difference
 
@@ -141,6 +143,23 @@ def test_a_case_moves_to_the_plainest_type_with_its_prompt(architecture):
     assert moved.model.architecture == architecture
     assert [len(row) for row in moved.prompt.rows] == [2, 2]
     assert moved.settings == small_case().settings
+
+
+def test_a_case_on_the_plainest_type_looks_end_tokens_up_again():
+    case = small_case("qwen3", rows=((3, 60),), eos=(50,), eos_at=((0, 1),), stop=("ab",), stop_at=((0, 2),))
+    moved = on_plainest(case, "llama")
+    assert (moved.settings.eos, moved.settings.eos_at) == ((), ((0, 1),))
+    assert (moved.settings.stop, moved.settings.stop_at) == ((), ((0, 2),))
+    assert on_plainest(small_case("qwen3", eos=(5,)), "llama").settings.eos == (5,)
+
+
+def test_a_fault_that_needs_an_end_token_is_told_of_any_type():
+    """The end token is one that the plainest type does not say by itself."""
+    case = small_case("qwen3", eos_at=((0, 1),), max_new_tokens=4, weight_seed=5)
+    failure = same_failure(Key(CHECK, "length", "sequences", ""), case, IgnoresEnd())
+    assert failure is not None
+    assert failure.case.settings.eos
+    assert settle(failure, IgnoresEnd(), repeatable=True).signature.scope == "any"
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
