@@ -139,7 +139,7 @@ class Scenario:
 
     def tying_config(self) -> Any:
         """A config with which the release ties weights at all."""
-        config = copy.deepcopy(self.config)
+        config = copy.deepcopy(upstream.config_for(self.tied_class, self.config))
         config.tie_word_embeddings = True
         return config
 

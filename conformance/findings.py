@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +91,46 @@ class Findings:
         return True
 
     def merge(self) -> None:
-        """Drop each finding that another one accounts for: the same but with less that it needs."""
+        """Drop each finding that another one accounts for: the same but with less that it needs; and of the findings
+        of several types that have one cause, all but the smallest, which names the types.
+        """
         found = list(self)
         for finding in found:
             if any(other.signature.accounts_for(finding.signature) for other in found):
                 shutil.rmtree(self.folder / finding.id)
+        for alike in _of_one_cause(list(self)):
+            smallest, *others = sorted(alike, key=lambda finding: size_of(finding.case))
+            types = sorted({other.case.model.architecture for other in others})
+            self.update(replace(smallest, notes=(*smallest.notes, f"the same on {', '.join(types)}")))
+            for other in others:
+                shutil.rmtree(self.folder / other.id)
 
     def update(self, finding: Finding) -> None:
         """Replace a stored finding, its case unchanged."""
         write_atomically(
             self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n"
         )
+
+
+def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
+    """The findings of several types that differ in nothing but the type, where what they show is not of its own."""
+    alike: dict[tuple[Any, ...], list[Finding]] = {}
+    for finding in findings:
+        signature, shown = finding.signature, _shown(finding)
+        if signature.scope != "any" and shown:
+            alike.setdefault((signature.key, signature.needs, shown), []).append(finding)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+def _shown(finding: Finding) -> str:
+    """What names the cause: the message of an exception of code that types share, but for numbers and quoted names, or
+    what the weights are called that came apart. "" where there is nothing: other values may have any cause.
+    """
+    if finding.signature.raised_by_shared_code:
+        return re.sub(r"'[^']*'|\d+", "#", finding.got)
+    return (
+        " ".join(sorted(set(re.findall(r"\.(\w+)(?= |$)", finding.got)))) if finding.signature.kind == "untied" else ""
+    )
 
 
 @contextmanager

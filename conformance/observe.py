@@ -96,8 +96,8 @@ def observe(
 
 
 def _belongings(model: Any, call: Call) -> dict[str, Any]:
-    owned = snapshot(call.inputs, "inputs") | snapshot(vars(call.generation_config), "generation_config")
-    owned |= snapshot(vars(model.config), "model.config")
+    owned = snapshot(call.inputs, "inputs") | snapshot(vars(model.config), "model.config")
+    owned |= {} if call.generation_config is None else snapshot(vars(call.generation_config), "generation_config")
     cache = upstream.cache_argument(model)  # which a call fills on purpose
     owned |= snapshot({name: value for name, value in call.extras.items() if name != cache}, "keywords")
     return owned | snapshot(vars(model.generation_config), "model.generation_config")

@@ -91,10 +91,11 @@ class Oracle:
         if row not in self._encoded:
             ids = torch.tensor([list(self.scenario.rows[row])])
             mask = torch.ones_like(ids)
-            self._encoded[row] = {
-                "encoder_outputs": self.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True),
-                "attention_mask": mask,
-            }
+            try:
+                outputs = self.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
+            except Exception as error:
+                raise OracleRaised(str(Crash.of(error))) from error
+            self._encoded[row] = {"encoder_outputs": outputs, "attention_mask": mask}
         return self._encoded[row]
 
     def _forward(self, row: int, ids: Sequence[int]) -> torch.Tensor:

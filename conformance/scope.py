@@ -8,7 +8,7 @@ from conformance.architectures.media import takes_media
 from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
-from conformance.case import Case
+from conformance.case import Case, ModelSpec
 from conformance.failures import Failure, same_failure
 from conformance.findings import Finding
 from conformance.signature import PLAINEST, Signature, kinds_of, traits
@@ -47,19 +47,23 @@ def as_drawn(failure: Failure, subject: str) -> Finding:
 def on_plainest(case: Case, architecture: str) -> Case:
     """The case with the plainest model of another type in its model's place."""
     sizes = Sizes()
-    config = tiny_config(architecture, sizes)
-    rows = tuple(tuple(token % sizes.vocabulary for token in row) for row in case.prompt.rows)
     model = case.model.replace(
-        architecture=architecture, config=config, tied=elsewhere(case.model.tied, ALIKE.get(architecture, ()))
+        architecture=architecture,
+        config=tiny_config(architecture, sizes),
+        tied=elsewhere(case.model.tied, ALIKE.get(architecture, ())),
     )
-    plan = None if case.plan is None else case.plan.within(sizes.vocabulary)
-    prompt = case.prompt.replace(rows=rows, images=case.prompt.images if takes_media(architecture) else 0)
-    return case.replace(model=model, prompt=prompt, plan=plan)
+    return _moved(case, model, sizes.vocabulary)
 
 
 def on_model_of(case: Case, other: Case) -> Case:
-    """The case with another's model in its model's place; what is told by place is looked up again."""
-    vocabulary = Scenario(other).vocabulary
+    """The case with another's model in its model's place."""
+    return _moved(case, other.model, Scenario(other).vocabulary)
+
+
+def _moved(case: Case, model: ModelSpec, vocabulary: int) -> Case:
+    """The case with this model: tokens wrap around, and what is told by place is looked up again, since it is another
+    token there.
+    """
     rows = tuple(tuple(token % vocabulary for token in row) for row in case.prompt.rows)
     settings = case.settings
     if settings.eos_at or settings.eos_unused:
@@ -67,9 +71,9 @@ def on_model_of(case: Case, other: Case) -> Case:
     if settings.stop_at:
         settings = settings.replace(stop=())
     plan = None if case.plan is None else case.plan.within(vocabulary)
-    images = case.prompt.images if takes_media(other.model.architecture) else 0
+    images = case.prompt.images if takes_media(model.architecture) else 0
     prompt = case.prompt.replace(rows=rows, images=images)
-    return case.replace(model=other.model, prompt=prompt, settings=settings, plan=plan, fingerprint=None)
+    return case.replace(model=model, prompt=prompt, settings=settings, plan=plan, fingerprint=None)
 
 
 def _finding(failure: Failure, scope: str, subject: str, kind: str) -> Finding:

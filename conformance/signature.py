@@ -27,6 +27,10 @@ PLAINEST = {
 }
 
 
+# What raised is told as `Type in module.function`; these modules are of one model, unless their name says otherwise.
+OWN_FILE = re.compile(r" in (modeling|modular|generation|configuration)_(?!(\w+_)?(utils|outputs|layers)\.)")
+
+
 @dataclass(frozen=True)
 class Key:
     """The part of a signature that shows at once: the check, the kind, the field, what raised."""
@@ -58,6 +62,11 @@ class Signature:
     def key(self) -> Key:
         """The part that shows before simplifying."""
         return Key(self.check, self.kind, self.field, self.raised_in)
+
+    @property
+    def raised_by_shared_code(self) -> bool:
+        """Whether it is an exception that was raised outside the files of one model."""
+        return self.kind == "crash" and bool(self.raised_in) and not OWN_FILE.search(self.raised_in)
 
     @property
     def id(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ TORCH_INTERNALS = frozenset({"_modules", "training"})
 KEPT_ON_PURPOSE = {
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
     ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
+    ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
     ("rwkv", "layers_are_rescaled"): "RWKV divides some weights once, before its first forward in evaluation mode",
     ("rwkv", "weight"): "RWKV divides some weights once, before its first forward in evaluation mode",
 }
@@ -56,10 +58,14 @@ def snapshot(value: Any, name: str = "") -> Flat:
 
 
 def module_state(model: torch.nn.Module) -> Flat:
-    """The attributes, parameters and buffers of every module: where a model could keep state between calls."""
+    """The attributes, parameters and buffers of every module: where a model could keep state between calls.
+
+    Without properties that are computed once: what they hold follows from the rest.
+    """
     state: Flat = {}
     for name, module in model.named_modules():
         own = {k: v for k, v in vars(module).items() if k not in TORCH_INTERNALS and not k.endswith("_hooks")}
+        own = {k: v for k, v in own.items() if not isinstance(getattr(type(module), k, None), cached_property)}
         own.pop("config", None)
         own.pop("generation_config", None)
         state.update(snapshot(own, f"model.{name}" if name else "model"))

@@ -166,11 +166,14 @@ def untie(model: Any) -> Any:
     return model
 
 
-def free_weights(name: str, config: Any) -> dict[str, tuple[int, ...]]:
-    """The shapes of the parameters that no part of an architecture ties by itself: those that a case may tie."""
-    config = copy.deepcopy(config)
+def free_weights(name: str, config: Any) -> tuple[Shapes, Shapes]:
+    """Shapes of the parameters that no part of an architecture ties by itself: those that a case may tie; and of all
+    that patterns are matched with.
+    """
+    made_by = upstream.model_class(catalogue.get(name).class_name)
+    config = copy.deepcopy(upstream.config_for(made_by, config))
     config.tie_word_embeddings = True
-    model = subclass(upstream.model_class(catalogue.get(name).class_name), ())(config)
+    model = subclass(made_by, ())(config)
     named = list(model.named_parameters(remove_duplicate=False))
     uses = Counter(id(parameter) for _, parameter in named)
-    return {path: tuple(parameter.shape) for path, parameter in named if uses[id(parameter)] == 1}
+    return {path: tuple(p.shape) for path, p in named if uses[id(p)] == 1}, shapes_of(model)

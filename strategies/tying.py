@@ -40,20 +40,24 @@ def tied_weights(
             raise unknown("kind of tie", kind, KINDS)
     if kinds is not None and not kinds:
         raise BadInput("kinds=() leaves nothing to draw")
-    shapes = shapes_of(architecture, config)
+    shapes, everything = _weights(architecture, config)
     possible = [kind for kind in KINDS if (kinds is None or kind in kinds) and fits(kind, shapes)]
     if not possible:
         raise BadInput(f"{architecture} with these settings has no weights for {', '.join(kinds or KINDS)}")
-    return st.sampled_from(possible).flatmap(lambda kind: pairs_of(kind, shapes))
+    return st.sampled_from(possible).flatmap(lambda kind: pairs_of(kind, shapes, everything))
 
 
 def shapes_of(architecture: str, config: Mapping[str, Json]) -> Shapes:
     """Shape by name of the weights of an architecture with these settings that no part of it ties by itself."""
-    return _shapes(architecture, json.dumps(plain(config), sort_keys=True))
+    return _weights(architecture, config)[0]
+
+
+def _weights(architecture: str, config: Mapping[str, Json]) -> tuple[Shapes, Shapes]:
+    return _weights_with(architecture, json.dumps(plain(config), sort_keys=True))
 
 
 @lru_cache(maxsize=256)
-def _shapes(architecture: str, settings: str) -> Shapes:
+def _weights_with(architecture: str, settings: str) -> tuple[Shapes, Shapes]:
     return free_weights(architecture, make_config(architecture, json.loads(settings)))
 
 
@@ -70,12 +74,12 @@ def fits(kind: str, shapes: Shapes) -> bool:
 
 
 @st.composite
-def pairs_of(draw: st.DrawFn, kind: str, shapes: Shapes) -> Pairs:
-    """Pairs of one kind, which has to fit the shapes."""
+def pairs_of(draw: st.DrawFn, kind: str, shapes: Shapes, everything: Shapes) -> Pairs:
+    """Pairs of one kind, which has to fit the shapes, and whose patterns fit all that they are matched with."""
     made = _made(draw, kind, shapes)
     try:
-        resolve(made, shapes)
-    except WrongTies:  # parts of a block that differ from layer to layer
+        resolve(made, everything)
+    except WrongTies:  # parts of a block, or buffers, that differ from layer to layer
         assume(False)
     return made
 

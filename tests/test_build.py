@@ -3,7 +3,9 @@
 import pytest
 import torch
 from toolbox import small_case
+from transformers import PreTrainedConfig
 
+from conformance.architectures.apply import build
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.building.models import MAX_PARAMETERS
@@ -155,6 +157,35 @@ def test_a_large_model_is_refused_before_it_is_allocated():
     )
     with pytest.raises(CaseRefused, match=f"model.config makes a model of .* parameters; at most {MAX_PARAMETERS}"):
         scenario.refuse_large_model()
+
+
+NO_SIZES = {
+    "fewer than no layers": ("llama", {"num_hidden_layers": -1}, "num_hidden_layers is -1, must be at least 1"),
+    "a window of nothing": ("mistral", {"sliding_window": 0}, "sliding_window is 0, must be at least 1"),
+    "a negative group": ("deepseek_v3", {"n_group": -2}, "n_group is -2, must be at least 0"),
+    "a chunk that a scan is padded to": ("mamba2", {"chunk_size": 4096}, "chunk_size is 4096, at most 512"),
+}
+
+
+@pytest.mark.usefixtures("building_fails")
+@pytest.mark.parametrize(("architecture", "given", "said"), NO_SIZES.values(), ids=NO_SIZES)
+def test_a_size_that_is_none_is_refused(architecture, given, said):
+    with pytest.raises(CaseRefused, match=said):
+        Scenario(small_case(architecture, config={**tiny_config(architecture), **given}))
+
+
+class SwitchedOff(PreTrainedConfig):
+    model_type = "switched_off"
+
+    def __init__(self, num_experts=0, **kwargs):
+        super().__init__(**kwargs)
+        self.num_experts = num_experts
+
+
+def test_a_size_that_the_default_switches_off_may_be_as_it_is():
+    assert build(SwitchedOff, {"num_experts": 0}).num_experts == 0
+    with pytest.raises(CaseRefused, match="num_experts is -1, must be at least 1"):
+        build(SwitchedOff, {"num_experts": -1})
 
 
 @every_type

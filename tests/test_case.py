@@ -76,7 +76,7 @@ WRONG = {
     "unknown field": (document(colour="red"), "colour"),
     "unknown field of the model": (document(model__colour="red"), "model.colour"),
     "unknown field of the settings": (document(settings__colour="red"), "settings.colour"),
-    "unknown field of the plan": (document(plan__colour="red"), "colour"),
+    "unknown field of the plan": (document(plan__colour="red"), " plan.colour: "),
     "newer schema": (document(schema_version=SCHEMA_VERSION + 1), "schema_version"),
     "schema of no kind": (document(schema_version="one"), "schema_version"),
     "unknown family": (document(family="cach"), "family"),
@@ -107,9 +107,12 @@ WRONG = {
     "config text too long": (document(model__config={"activation": "x" * 65}), "activation"),
     "config list too long": (document(model__config={"layer_types": ["full"] * 65}), "layer_types"),
     "config nested too deeply": (document(model__config={"a": [[[[1]]]]}), "a is nested too deeply"),
-    "huge plan": (document(plan__continuation=[1] * 33), "continuation"),
-    "group of nothing": (document(plan__groups=[0]), "groups"),
-    "plan of another type": (document(plan=[1, 2]), "CachedPlan"),
+    "huge plan": (document(plan__continuation=[1] * 33), " plan.continuation: "),
+    "group of nothing": (document(plan__groups=[0]), " plan.groups.0: "),
+    "plan of another type": (
+        document(plan=[1, 2]),
+        " plan: Input should be a valid dictionary or instance of CachedPlan",
+    ),
     "long name": (document(model__architecture="x" * 65), "model.architecture"),
     "long fingerprint": (document(fingerprint="x" * 65), "fingerprint"),
 }
@@ -137,8 +140,13 @@ def test_what_is_wrong_is_refused_in_one_line_that_names_it(wrong, named):
         ("null", "holds a NoneType"),
         ('"case"', "holds a str"),
         ("1" * 5000, "is not JSON"),
+        ('{"family": "cached", "family": "purity"}', "the key 'family' is there more than once"),
+        ('{"model": {"config": {"a": 1, "a": 1}}}', "the key 'a' is there more than once"),
     ],
-    ids=["empty", "cut", "word", "deep lists", "deep objects", "list", "null", "text", "huge number"],
+    ids=[
+        *("empty", "cut", "word", "deep lists", "deep objects", "list", "null", "text", "huge number"),
+        *("key twice", "inner key twice"),
+    ],
 )
 def test_what_is_not_a_case_is_refused(text, said):
     with pytest.raises(CaseRefused, match=said):

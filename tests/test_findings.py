@@ -1,15 +1,18 @@
 """Findings: one for each signature, with its smallest case, shared through the disk."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from toolbox import small_case
+from zoo.subjects import IgnoresEnd
 
 from conformance.build import Scenario
+from conformance.failures import same_failure
 from conformance.files import write_atomically
 from conformance.findings import Finding, Findings, size_of
 from conformance.plainer import plainer_cases
-from conformance.scope import on_model_of, on_plainest
+from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
 from conformance.verdicts import Difference
 
@@ -143,6 +146,23 @@ def test_a_case_moves_to_the_plainest_type_with_its_prompt(architecture):
     assert moved.settings == small_case().settings
 
 
+def test_a_case_on_the_plainest_type_looks_end_tokens_up_again():
+    case = small_case("qwen3", rows=((3, 60),), eos=(50,), eos_at=((0, 1),), stop=("ab",), stop_at=((0, 2),))
+    moved = on_plainest(case, "llama")
+    assert (moved.settings.eos, moved.settings.eos_at) == ((), ((0, 1),))
+    assert (moved.settings.stop, moved.settings.stop_at) == ((), ((0, 2),))
+    assert on_plainest(small_case("qwen3", eos=(5,)), "llama").settings.eos == (5,)
+
+
+def test_a_fault_that_needs_an_end_token_is_told_of_any_type():
+    """The end token is one that the plainest type does not say by itself."""
+    case = small_case("qwen3", eos_at=((0, 1),), max_new_tokens=4, weight_seed=5)
+    failure = same_failure(Key(CHECK, "length", "sequences", ""), case, IgnoresEnd())
+    assert failure is not None
+    assert failure.case.settings.eos
+    assert settle(failure, IgnoresEnd(), repeatable=True).signature.scope == "any"
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "finding.json"
     write_atomically(path, "one")
@@ -168,3 +188,75 @@ def test_a_findings_case_on_another_model_looks_end_tokens_up_again():
     assert moved.prompt.rows == ((3, 60 % vocabulary),)
     assert (moved.settings.eos, moved.settings.eos_at) == ((), ((0, 1),))
     assert on_model_of(small_case(eos=(5,)), other).settings.eos == (5,)
+
+
+SHARED = "TypeError in utils._prefill"
+
+
+def crash(architecture, raised_in=SHARED, message="TypeError: 'BartX' takes 3 more", **parts):
+    made = finding(
+        small_case(architecture), kind="crash", field="crash", raised_in=raised_in, **{"scope": architecture, **parts}
+    )
+    return replace(made, got=message)
+
+
+def kept_after_merging(folder, *made):
+    findings = Findings(folder)
+    for one in made:
+        findings.add(one)
+    findings.merge()
+    return list(findings)
+
+
+def test_one_exception_of_shared_code_is_one_finding_that_names_the_types(folder):
+    (kept,) = kept_after_merging(
+        folder,
+        crash("bart"),
+        crash("gpt2", message="TypeError: 'GPT2X' takes 4 more"),
+        crash("opt", cache=("sliding",)),
+    )
+    named = {kept.case.model.architecture, *kept.notes[0].removeprefix("the same on ").split(", ")}
+    assert named == {"bart", "gpt2", "opt"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"message": "TypeError: it needs a mask"},
+        {"needs": ("padding",)},
+        {"raised_in": "ValueError in utils._prefill"},
+        {"raised_in": "TypeError in modeling_gpt2.forward"},
+    ],
+    ids=["another message", "another need", "another exception", "a file of its own"],
+)
+def test_exceptions_that_may_have_other_causes_stay_apart(other, folder):
+    assert len(kept_after_merging(folder, crash("bart"), crash("gpt2", **other))) == 2
+
+
+def test_differences_of_several_types_stay_apart(folder):
+    assert len(kept_after_merging(folder, finding(scope="bart"), finding(small_case("gpt2"), scope="gpt2"))) == 2
+
+
+def untied(architecture, weight):
+    made = finding(small_case(architecture), kind="untied", field="making", scope=architecture)
+    return replace(made, got=f"model.layers.0.{weight} and model.layers.1.{weight} are not")
+
+
+def test_one_weight_that_comes_apart_on_several_types_is_one_finding(folder):
+    made = [untied("deepseek_v3", "gate.bias"), untied("dots1", "router.bias"), untied("bart", "fc.weight")]
+    assert len(kept_after_merging(folder, *made)) == 2
+
+
+FILES = {
+    SHARED: True,
+    "TypeError in modeling_bart.forward": False,
+    "TypeError in modeling_utils.tie_weights": True,
+    "KeyError in generation_csm.f": False,
+    "KeyError in modeling_rope_utils.f": True,
+    "KeyError in hooks.pre_forward": True,
+}
+
+
+@pytest.mark.parametrize(("raised_in", "shared"), FILES.items())
+def test_the_files_of_one_model_are_told_from_those_that_types_share(raised_in, shared):
+    assert signature(kind="crash", raised_in=raised_in).raised_by_shared_code == shared

@@ -6,10 +6,11 @@ from toolbox import small_case
 
 from conformance.architectures import catalogue
 from conformance.architectures.capabilities import capabilities
+from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.compare import BOUND, scale_of
 from conformance.errors import NotBuildable
-from conformance.oracle import Oracle
+from conformance.oracle import Oracle, OracleRaised
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 
@@ -106,3 +107,10 @@ def test_a_perturbed_oracle_moves_by_about_rounding():
     runs = Runs(small_case(rows=(ROW,)), Installed())
     noise = runs.noise(0, TOKENS)(len(TOKENS) - 1)
     assert 1e-8 < noise < BOUND * scale_of(list(runs.oracle.logits(0, TOKENS)))
+
+
+def test_an_encoder_that_raises_is_said_to_be_the_oracles_reason():
+    """It is the model's fault, and no breakage of the harness."""
+    config = {**tiny_config("t5"), "relative_attention_num_buckets": 0}
+    with pytest.raises(OracleRaised, match="ZeroDivisionError"):
+        Oracle(Scenario(small_case("t5", config=config))).logits(0, [1])

@@ -166,7 +166,7 @@ def test_a_share_at_its_floor_is_enough(folder):
 
 
 def test_what_was_not_reached_is_listed_for_the_selected_families_only(folder):
-    told = ["told: keywords", "told: encoded", "told: quantized"]
+    told = ["told: keywords", "told: encoded", "told: quantized", "decodes by itself"]
     met = ["rows: several", "rows: padded", "stop: eos middle", "sampling: on", "stop: rows differ", *told]
     fill(folder, 1, events=met)
     assert summary(folder)["not_reached"] == ["purity: stop: eos first", "purity: stop: eos last"]

@@ -7,6 +7,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
+from toolbox import small_case
+from transformers import LlamaForCausalLM
 
 from conformance.architectures.apply import build
 from conformance.architectures.shrink import tiny_config, tiny_config_of
@@ -14,8 +16,10 @@ from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, CaseRefused
+from conformance.judge import judge
 from conformance.plainer import plainer_cases
 from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
+from conformance.subjects.installed import Installed
 from conformance.tying import PLAIN, Group, WrongTies, elsewhere, resolve, untie
 from conformance.tying import shapes_of as shapes_in
 
@@ -88,13 +92,18 @@ def test_ties_move_to_another_model_where_they_are_names():
     assert elsewhere(((r"h\.\d\.w", "h.0.w"),), names) == ()
 
 
-@pytest.mark.parametrize("name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2"])
+# The class of dots3_note is of its text part alone; the blocks of deepseek_v4 differ in buffers.
+@pytest.mark.parametrize(
+    "name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2", "dots3_note", "deepseek_v4"]
+)
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_drawn_ties_fit_the_model(name, data):
     config = tiny_config(name, Sizes(layers=data.draw(st.integers(1, 4))))
     pairs = data.draw(tied_weights(architecture=name, config=config))
-    assert resolve(pairs, shapes_of(name, config))
+    scenario = Scenario(Case(model=ModelSpec(architecture=name, config=config, tied=pairs)))
+    assert scenario.tied_groups
+    assert scenario.pristine is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -149,3 +158,39 @@ def test_what_is_tied_becomes_plainer_until_it_is_one_name_tied_to_another():
     assert ((UP_OF[1], UP_OF[0]),) in offered
     assert all(len(tied) <= 1 for tied in offered)
     assert any(PLAIN.fullmatch(tied[0][0]) for tied in offered if tied)
+
+
+def first_difference():
+    case = small_case(family="tied", tied=((UP_OF[1], UP_OF[0]),))
+    return judge(case, ["tied-groups-stay-tied"], Installed()).verdicts["tied-groups-stay-tied"].differences[0]
+
+
+@pytest.mark.parametrize(
+    ("when", "field"),
+    [
+        (lambda _: True, "loaded weights, tied or not"),
+        (lambda kind: kind.__name__.startswith("Tied"), "loaded weights"),
+    ],
+    ids=["always", "only where weights are tied"],
+)
+def test_loading_that_changes_weights_without_ties_too_is_not_told_of_ties(when, field, monkeypatch):
+    right = LlamaForCausalLM.from_pretrained.__func__
+
+    def from_pretrained(cls, *args, **kwargs):
+        model = right(cls, *args, **kwargs)
+        if when(cls):
+            model.model.norm.weight.data += 1.0
+        return model
+
+    monkeypatch.setattr(LlamaForCausalLM, "from_pretrained", classmethod(from_pretrained))
+    difference = first_difference()
+    assert (difference.kind, difference.field) == ("changed", field)
+
+
+def test_loading_that_raises_without_ties_too_is_not_told_of_ties(monkeypatch):
+    def from_pretrained(*_, **__):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(LlamaForCausalLM, "from_pretrained", classmethod(from_pretrained))
+    difference = first_difference()
+    assert (difference.kind, difference.field) == ("crash", "loading, tied or not")

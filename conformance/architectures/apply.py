@@ -31,6 +31,7 @@ def build(
     Raises `BadInput` for an unknown attribute or a model that is not tiny, `NotBuildable` when the class refuses.
     """
     start = default or make_default(config_class)
+    _refuse_sizes(start, settings)
     kwargs = _nested(start, settings, arguments, "")
     try:
         config = config_class(**kwargs)
@@ -97,6 +98,31 @@ def _merged(default: object, group: Mapping[str, Json], path: str) -> dict[str, 
             raise BadInput(f"the installed release has no attribute {path + '.' + key!r}")
         inner[last] = copy.deepcopy(value)
     return merged
+
+
+def _refuse_sizes(default: PreTrainedConfig, settings: Mapping[str, Json]) -> None:
+    """Raise CaseRefused for a size below one, unless that is the default (it switches something off), and for a chunk
+    over which the memory of a scan would be large.
+    """
+    for attribute, value in settings.items():
+        formula = formula_of(attribute.rsplit(".", 1)[-1])
+        sizes = [size for size in (value if isinstance(value, list) else [value]) if type(size) is int]
+        if not formula or not sizes:
+            continue
+        least = 0 if formula == "1" else 1
+        if min(sizes) < least and value != _held(default, attribute):
+            raise CaseRefused(f"{attribute} is {value}, must be at least {least}")
+        if formula == "chunk" and max(sizes) > SIZE:
+            raise CaseRefused(f"not a tiny model: {attribute} is {value}, at most {SIZE} is accepted")
+
+
+def _held(config: PreTrainedConfig, attribute: str) -> object:
+    """What a config holds under a dotted attribute; None where it has no such thing."""
+    found: object = config
+    for part in attribute.split("."):
+        held = found if isinstance(found, dict) else getattr(found, "__dict__", {})
+        found = held.get(part)
+    return found
 
 
 def _refuse_large(config: PreTrainedConfig, prefix: str = "") -> None:

@@ -67,7 +67,8 @@ def facts(name: str) -> Mapping[str, Json]:
     keys are kept. `noisy`: equal computations differ by more than the general bound. `cache_kinds`: kinds to replace.
     `no_position_ids`: explicit positions do not work although the forward has a parameter for them. `no_window`: a
     window in its config has no effect. `whole_prompt`: why a prompt in parts is another one. `insensitive`: planted
-    fault (or `kind: fault`) → why the next logits need not show it.
+    fault (or `kind: fault`) → why the next logits need not show it. `reads`: the attribute that limits how many of the
+    entries in its cache the next token reads.
     """
     return override(name).facts
 

@@ -1,7 +1,8 @@
 """How large the random weights of a type are: the standard deviations that its draws take, the best one first.
 
-Too small, and no fault reaches the logits; too large, and attention saturates. `scales.json` holds, for types whose
-best scale is not the general one, what the sensitivity table measured, and in words why.
+Too small, and no fault reaches the logits; too large, and attention saturates: over all types 3 of 100 lost entries
+were not seen at 0.6, 1.5 at 0.5, and less than 1 at those below. `scales.json` holds, for types whose best scale is not
+the general one, what the sensitivity table measured, and in words why.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-SCALES = (0.3, 0.2, 0.4, 0.15, 0.5, 0.1, 0.6)
+SCALES = (0.3, 0.2, 0.4, 0.15, 0.1)
 
 
 @cache

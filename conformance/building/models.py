@@ -35,7 +35,8 @@ def weight_shapes(name: str, config: Any) -> dict[str, tuple[int, ...]]:
     Raises NotBuildable where the release cannot make the model.
     """
     try:
-        model = upstream.model_class(catalogue.get(name).class_name)(copy.deepcopy(config))
+        made_by = upstream.model_class(catalogue.get(name).class_name)
+        model = made_by(copy.deepcopy(upstream.config_for(made_by, config)))
     except Exception as error:
         raise NotBuildable(f"{name}: {type(error).__name__}: {error}") from error
     return tying.shapes_of(model)

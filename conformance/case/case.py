@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from conformance.case.model import ModelSpec, Prompt
 from conformance.case.plan import known_plans
@@ -24,17 +24,19 @@ class Case(Record):
     model: ModelSpec = ModelSpec()
     prompt: Prompt = Prompt()
     settings: Settings = Settings()
-    plan: Any = None
+    plan: Annotated[Any, Field(validate_default=True)] = None
     fingerprint: Annotated[str, Field(max_length=64)] | None = None
 
-    @model_validator(mode="after")
-    def _plan_of_the_family(self) -> Case:
-        kind = known_plans().get(self.family)
-        if kind is None and self.plan is not None:
-            raise ValueError(f"plan: the family {self.family!r} takes none")
-        if kind is not None and not isinstance(self.plan, kind):
-            object.__setattr__(self, "plan", kind.model_validate({} if self.plan is None else self.plan))
-        return self
+    @field_validator("plan", mode="before")
+    @classmethod
+    def _plan_of_the_family(cls, plan: Any, info: ValidationInfo) -> Any:
+        family = info.data.get("family")
+        kind = known_plans().get(str(family))
+        if kind is None:
+            if plan is not None:
+                raise ValueError(f"the family {family!r} takes none")
+            return None
+        return plan if isinstance(plan, kind) else kind.model_validate({} if plan is None else plan)
 
     def to_dict(self) -> dict[str, Any]:
         """The case as JSON holds it."""

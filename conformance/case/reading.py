@@ -19,12 +19,24 @@ LARGEST_CASE_FILE = 256 * 1024  # bytes
 def parse_case(text: str, source: str = "case") -> Case:
     """A case from JSON text. Raises CaseRefused with one line naming the field that is wrong."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_without_repetition)
+    except CaseRefused as error:
+        raise CaseRefused(f"{source}: {error}") from None
     except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise CaseRefused(f"{source} is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise CaseRefused(f"{source} holds a {type(document).__name__}, not a case (a JSON object)")
     return case_from_dict(document, source)
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, which may name each of its keys once: readers differ in which of two they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise CaseRefused(f"the key {twice!r:.80} is there more than once")
+    return found
 
 
 def case_from_dict(document: dict[str, Any], source: str = "case") -> Case:

@@ -34,6 +34,7 @@ PLACEMENT = family(
         "left on meta",
         "model: tied blocks",
         "model: diffusion gemma",
+        "decodes by itself",
         "mechanism: late stop",
         "mechanism: late stop, a step undone",
         "mechanism: crop",

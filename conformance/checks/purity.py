@@ -9,14 +9,20 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.architectures.own_generate import recipes
+from conformance.build import DTYPES
+from conformance.building import own_generate
 from conformance.call import Call
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.drafting.processors import Raises
+from conformance.errors import NotBuildable
 from conformance.outcome import Outcome
 from conformance.plans.purity import PurityPlan
-from conformance.registry import applies, check, family
+from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
 from conformance.snapshots import KEPT_ON_PURPOSE
+from conformance.subjects.installed import Installed
+from conformance.subjects.own_generate import OwnGenerate
 from conformance.telling import told
 from conformance.verdicts import Comparison, Difference
 
@@ -24,17 +30,47 @@ TOLD = ("told: keywords", "told: encoded", "told: quantized")
 PURITY = family(
     "purity",
     floors={"rows: several": 0.2, "rows: padded": 0.1, "stop: eos middle": 0.1, "sampling: on": 0.05},
-    reachable=("stop: eos first", "stop: eos last", "stop: rows differ", *TOLD),
+    reachable=("stop: eos first", "stop: eos last", "stop: rows differ", "decodes by itself", *TOLD),
 )
 
 
 def _kept(runs: Runs) -> tuple[Any, Call]:
     """One model and one call, to be used more than once."""
-    return runs.once("kept", lambda: _told(runs, runs.scenario.model()))
+    return runs.once("kept", lambda: _made(runs))
 
 
-def _told(runs: Runs, model: Any) -> tuple[Any, Call]:
-    return model, told(runs.call(), _plan(runs), model)
+def _made(runs: Runs) -> tuple[Any, Call]:
+    """A new model, and the call as the plan has it."""
+    plan = _plan(runs)
+    if plan.by_itself:
+        return _own_model(runs), _own_call(runs, runs.case.settings.sample_seed)
+    model = runs.scenario.model()
+    return model, told(runs.call(), plan, model)
+
+
+def _own_model(runs: Runs) -> Any:
+    spec = runs.case.model
+    return own_generate.make(_plan(runs).by_itself, spec, DTYPES[spec.dtype])
+
+
+def _own_call(runs: Runs, seed: int) -> Call:
+    """The call of a model that decodes by itself, the numbers in it drawn from a seed."""
+    name, dtype = _plan(runs).by_itself, DTYPES[runs.case.model.dtype]
+    tensors = own_generate.arguments(name, runs.case.prompt.rows[0], seed, dtype)
+    return Call(tensors, None, extras=recipes()[name].keywords)
+
+
+def _cannot_be_had(runs: Runs) -> str | None:
+    """Why a model that decodes by itself cannot be asked; None where it can, or where the case has none."""
+    if not _plan(runs).by_itself:
+        return None
+    if runs.subject.name != Installed.name:
+        return "the model decodes by itself, whatever the subject is"
+    try:
+        runs.once("own model", lambda: _own_model(runs))
+    except NotBuildable as error:
+        return str(error)
+    return None
 
 
 def _plan(runs: Runs) -> PurityPlan:
@@ -46,11 +82,13 @@ def afresh(runs: Runs) -> Outcome:
     """The case's call, told as the plan has it, on a new model."""
     if _plan(runs) == PurityPlan():
         return runs.batch
-    model, call = _told(runs, runs.scenario.model())
+    model, call = _made(runs)
     return runs.once("afresh", lambda: _run(runs, call, model=model))
 
 
 def _run(runs: Runs, call: Call, **options: Any) -> Outcome:
+    if _plan(runs).by_itself:
+        return runs.run(call, subject=OwnGenerate(), **{**options, "stream": False})
     with upstream.quantized_stand_in() if _plan(runs).quantized else nullcontext():
         return runs.run(call, **options)
 
@@ -67,18 +105,25 @@ def watched_again(runs: Runs) -> Outcome:
     def make() -> Outcome:
         watched(runs)
         model, call = _kept(runs)
-        other = {name: tensor[:1].flip(1) for name, tensor in runs.call().inputs.items()}
-        runs.run(Call(other, runs.scenario.generation_config(max_new_tokens=1)), model=model)
+        _run(runs, _other_call(runs), model=model)
         ended_by_an_error(runs)
         return _run(runs, call, model=model, stream=True)
 
     return runs.once("watched again", make)
 
 
+def _other_call(runs: Runs) -> Call:
+    """A call on other inputs."""
+    if _plan(runs).by_itself:
+        return _own_call(runs, runs.case.settings.sample_seed + 1)
+    other = {name: tensor[:1].flip(1) for name, tensor in runs.call().inputs.items()}
+    return Call(other, runs.scenario.generation_config(max_new_tokens=1))
+
+
 def ended_by_an_error(runs: Runs) -> Outcome | None:
     """The same call on the same objects, ended by a processor of the caller's that raises; None where none does."""
     calls = _plan(runs).raises
-    if not calls:
+    if not calls or _plan(runs).by_itself:
         return None
     model, call = _kept(runs)
     raising = call.replace(processors=(Raises(calls - 1),))
@@ -86,6 +131,7 @@ def ended_by_an_error(runs: Runs) -> Outcome | None:
 
 
 @check(PURITY, script="repeatable", bitwise=True)
+@guarded(_cannot_be_had)
 @applies("the first call raises", lambda runs: watched(runs).crash is None)
 def repeatable(runs: Runs) -> Comparison:
     """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
@@ -99,6 +145,7 @@ def repeatable(runs: Runs) -> Comparison:
 
 
 @check(PURITY, script="purity", bitwise=True)
+@guarded(_cannot_be_had)
 def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
     """Input tensors, the generation config or keywords passed, and both configs of the model are as before the call.
 
@@ -116,7 +163,7 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
     result = Comparison()
     for path, how in outcome.module_changes.items():
         attribute = path.rsplit(".", 1)[-1]
-        owner = runs.scenario.architecture.model_type
+        owner = _plan(runs).by_itself or runs.scenario.architecture.model_type
         reason = KEPT_ON_PURPOSE.get(("*", attribute)) or KEPT_ON_PURPOSE.get((owner, attribute))
         if reason is not None:
             result.allowed.append(f"{attribute}: {reason}")
@@ -128,6 +175,8 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
 
 
 @check(PURITY, script="streamer", bitwise=True)
+@guarded(_cannot_be_had)
+@applies("a model that decodes by itself streams in a way of its own", lambda runs: not _plan(runs).by_itself)
 @applies("the call raises without a streamer too", lambda runs: afresh(runs).crash is None)
 def streamer_sees_the_sequence(runs: Runs) -> Comparison:
     """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""

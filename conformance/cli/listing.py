@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from conformance.architectures.own_generate import REASON
+from conformance.architectures.own_generate import DRAWN, why_not
 from conformance.cli import app
 from conformance.errors import unknown
 from conformance.reporting.columns import print_table
@@ -86,7 +86,8 @@ def architectures() -> list[Entry]:
 
 def by_itself(folder: str, classes: list[str]) -> Entry:
     """The entry of a model's classes that are in no mapping and decode by a `generate` of their own."""
-    reason = f"{', '.join(classes)}: {REASON}"
+    told = [f"{name}: {why_not(name) or DRAWN}" for name in classes]
+    reason = "a `generate` of their own; " + "; ".join(told)
     return {"name": f"{folder}:own", "buildable": False, "cache_kinds": [], "parameters": None, "reason": reason}
 
 

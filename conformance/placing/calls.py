@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from conformance import upstream
+from conformance.architectures.own_generate import recipes
+from conformance.building.own_generate import arguments
 from conformance.call import Call
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.plans.placement import MECHANISMS, PlacementPlan
 from conformance.runs import Runs
 from conformance.subjects.installed import Installed
+from conformance.subjects.own_generate import OwnGenerate
 
 if TYPE_CHECKING:
     from conformance.placing.world import Placed
@@ -24,20 +27,14 @@ OFFLOADED_CACHE = {"cache_implementation": "offloaded"}
 GREEDY: dict[str, Any] = {"do_sample": False, "num_return_sequences": 1}
 
 
-class OwnGenerate:
-    """A model whose class decodes in a way of its own: only the sequences are comparable."""
-
-    name = Installed.name
-
-    def generate(self, model: Any, call: Call) -> Any:
-        """Its own `generate`, with its own kind of config."""
-        made = model.generate(**call.inputs, **call.extras)
-        return getattr(made, "sequences", made)
-
-
 def make(runs: Runs, plan: PlacementPlan, base: Any, placed: Placed) -> tuple[Any, Call]:
     """Who decodes (None: the case's subject), and what it is asked."""
     device = placed.report.input_device if plan.ids == "embeddings" else placed.model.device
+    if plan.by_itself:
+        recipe, seed = recipes()[plan.by_itself], runs.case.settings.sample_seed
+        tensors = arguments(plan.by_itself, runs.case.prompt.rows[0], seed, base.dtype)
+        moved = {name: tensor.to(device) for name, tensor in tensors.items()}
+        return OwnGenerate(), Call(moved, None, extras=recipe.keywords)
     if plan.model == "diffusion gemma":
         ids = torch.tensor([runs.case.prompt.rows[0]]).clamp(max=SPECIAL - 1)
         few = {"max_new_tokens": CANVAS, "max_denoising_steps": DENOISING}

@@ -19,6 +19,8 @@ def world(runs: Runs) -> World | str:
             return "the subject places no models"
         if reason := devices.why_not(runs.case.plan):
             return reason
+        if runs.case.plan.accelerated and runs.case.plan.by_itself:
+            return "models that decode by themselves are placed without accelerators only"
         try:
             made = World(runs)
         except NotBuildable as error:
@@ -87,7 +89,7 @@ def beside_plain(mode: str) -> Guard:
     def guard(runs: Runs) -> str | None:
         if runs.case.plan.mode != mode:
             return "the case looks at another mode"
-        if runs.case.plan.model == "diffusion gemma":
+        if runs.case.plan.own_generate:
             return "it decodes in a way of its own, without such a mechanism"
         if runs.case.plan.accelerated and not runs.case.plan.simulated:
             return "copies between devices are counted on simulated ones only"

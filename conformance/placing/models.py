@@ -12,12 +12,20 @@ from torch import nn
 
 from conformance import upstream
 from conformance.build import DTYPES, Scenario
+from conformance.building import own_generate
 from conformance.errors import NotBuildable
-from conformance.plans.placement import Model
+from conformance.plans.placement import Model, PlacementPlan
 from conformance.reference.tying import TyingError, declared_pairs, tied_groups
 from conformance.weights import fill
 
 CANVAS, SPECIAL = 8, 60  # tokens that DiffusionGemma makes at once; the first id that stands for an image
+
+
+def planned(scenario: Scenario, plan: PlacementPlan) -> Any:
+    """A new model of the kind that the plan names. Raises NotBuildable."""
+    if not plan.by_itself:
+        return make(scenario, plan.model)
+    return _with_known_ties(own_generate.make(plan.by_itself, scenario.case.model, DTYPES[scenario.case.model.dtype]))
 
 
 def make(scenario: Scenario, kind: Model) -> Any:
@@ -34,6 +42,10 @@ def make(scenario: Scenario, kind: Model) -> Any:
     else:
         model = _filled(scenario, _tied(scenario, kind))
     upstream.one_kind_of_experts(model)
+    return _with_known_ties(model)
+
+
+def _with_known_ties(model: Any) -> Any:
     try:
         tied_groups(model)
     except TyingError as error:  # as where a declared tie names nothing in a model of this size

@@ -64,7 +64,7 @@ class World:
         self.plan: PlacementPlan = runs.case.plan
         self.folder = Path(tempfile.mkdtemp(prefix="placement-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # as long as what is offloaded there
-        self.base = models.make(runs.scenario, self.plan.model)
+        self.base = models.planned(runs.scenario, self.plan)
         self.copied = Copier(self.base).copy
 
     @contextmanager
@@ -132,7 +132,7 @@ class World:
         """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
         config = {"config": model.config.to_dict(), "generation_config": model.generation_config.to_dict()}
         upstream.one_kind_of_experts(model)
-        if self.plan.model != "diffusion gemma":
+        if not self.plan.own_generate:
             model.generation_config = self.runs.scenario.plain_generation_config()
         held = {str(tensor.device) for tensor in named_tensors(model).values()}
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))

@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
+from conformance.plans.own_generate import OwnGenerateClass
 
 Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
 Model = Literal["own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma"]
@@ -26,7 +27,8 @@ PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
 class PlacementPlan(Plan, family="placement"):
     """A placement as plain values.
 
-    model: the case's own, one of its subclasses with weights tied by patterns, or DiffusionGemma; places: where the
+    model: the case's own, one of its subclasses with weights tied by patterns, or DiffusionGemma; by_itself: the class
+    of a model with a `generate` of its own that takes its place; places: where the
     parts go, in turn (`whole` takes the first); split_tied: a map of parts may put the members of a tied group in
     different places; budget: per cent of the model's size that each accelerator, then the CPU, may hold where the
     loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for which `sim:N` in a
@@ -36,6 +38,7 @@ class PlacementPlan(Plan, family="placement"):
     """
 
     model: Model = "own"
+    by_itself: OwnGenerateClass = ""
     loader: Loader = "from_pretrained"
     map: Map = "whole"
     places: Annotated[tuple[Place, ...], Field(min_length=1, max_length=8, strict=False)] = ("cpu",)
@@ -47,6 +50,11 @@ class PlacementPlan(Plan, family="placement"):
     ids: Literal["embeddings", "model.device"] = "embeddings"
     mode: Mode = "plain"
     stranded: Annotated[int, Field(ge=0, le=63)] | None = None
+
+    @property
+    def own_generate(self) -> bool:
+        """Whether the model decodes by a `generate` of its own."""
+        return bool(self.by_itself) or self.model == "diffusion gemma"
 
     @property
     def planned(self) -> bool:
@@ -72,12 +80,19 @@ class PlacementPlan(Plan, family="placement"):
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What the recipe asks for."""
         found = {f"model: {self.model}", f"loader: {self.loader}", f"map: {self.map}", f"mode: {self.mode}"}
+        found |= {"decodes by itself"} if self.by_itself else set()
         found |= {f"ids: {self.ids}"} | ({f"accelerators: {self.hardware}"} if self.accelerated else set())
         return found | ({"left on meta"} if self.stranded is not None else set())
 
     def traits(self) -> tuple[str, ...]:
         """What a failure needs: the recipe without the numbers, which places it names included."""
-        values = {"model": self.model, "loader": self.loader, "ids": self.ids, "mode": self.mode}
+        values = {
+            "model": self.model,
+            "by_itself": self.by_itself,
+            "loader": self.loader,
+            "ids": self.ids,
+            "mode": self.mode,
+        }
         plainest = type(self)()
         found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
         found += ["map: planned"] if self.planned else [f"map: {self.map}"] if self.map != plainest.map else []
@@ -103,5 +118,5 @@ class PlacementPlan(Plan, family="placement"):
             yield self.replace(accelerators=1, budget=self.budget[:1] + self.budget[-1:])
 
     def stands_alone(self) -> bool:
-        """Only without accelerators: simulated ones are this project's, real ones not everybody's."""
-        return not self.accelerated
+        """Only without accelerators and recipes of models: those are this project's, or not everybody's."""
+        return not self.accelerated and not self.by_itself

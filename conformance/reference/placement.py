@@ -119,8 +119,10 @@ def _read_in_vain(model: nn.Module, trial: Callable[[], Any]) -> dict[str, str]:
 
 def input_device(model: nn.Module) -> torch.device:
     """Where token ids belong: where the hook of the input embeddings runs them, else where their weight is."""
-    find = getattr(model, "get_input_embeddings", None)
-    embeddings = find() if callable(find) else None
+    try:
+        embeddings = getattr(model, "get_input_embeddings", lambda: None)()
+    except NotImplementedError:  # a model of several embeddings that names none
+        embeddings = None
     for module in (embeddings, model):
         for hook in hooks_of(module) if module is not None else ():
             if getattr(hook, "execution_device", None) is not None:

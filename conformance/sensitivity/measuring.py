@@ -61,8 +61,6 @@ def _explained(cell: Cell, absent: Counter[str] | None) -> Cell:
         cell.reason = absent.most_common(1)[0][0] if absent else "no draw has this kind"
     elif isinstance(known, dict) and (cell.share or 0.0) < 0.99:
         cell.reason = str(known.get(f"{cell.kind}: {cell.fault}") or known.get(cell.fault) or "")
-    if not cell.reason and cell.fault == "position shifted" and not cell.seen:
-        cell.reason = "positions have no effect on this type: attention without them, or none at all"
     return cell
 
 

@@ -28,8 +28,12 @@ def shift(inputs: dict[str, Any]) -> str:
     return ""
 
 
-def planter(kind: str, fault: str, random: np.random.Generator) -> Plant:
-    """What plants a fault in one layer of a kind; it says why where there is no place for it."""
+def planter(kind: str, fault: str, random: np.random.Generator, reach: int | None = None) -> Plant:
+    """What plants a fault in one layer of a kind; it says why where there is no place for it.
+
+    reach: how many of the newest entries are sure to be read (None: all of them, in chunks the last).
+    """
+    reach = 1 if kind == "chunked" else reach
 
     def plant(cache: Any) -> str:
         layers = list(layers_of_kind(cache, kind))
@@ -38,7 +42,7 @@ def planter(kind: str, fault: str, random: np.random.Generator) -> Plant:
         if not layers:
             return "nothing of this kind is in the cache: the model keeps it elsewhere, or nothing at all"
         if fault == "entry lost":
-            return _lose(entries, kind, random) if entries else "it keeps no entry per token"
+            return _lose(entries, reach, random) if entries else "it keeps no entry per token"
         if fault == "state zeroed":
             if not states:
                 return "it keeps no state beside its entries"
@@ -51,11 +55,11 @@ def planter(kind: str, fault: str, random: np.random.Generator) -> Plant:
     return plant
 
 
-def _lose(layers: list[dict[str, torch.Tensor]], kind: str, random: np.random.Generator) -> str:
-    """One token's entry in one layer, the last where the others may be out of reach (chunks), becomes zeros."""
+def _lose(layers: list[dict[str, torch.Tensor]], reach: int | None, random: np.random.Generator) -> str:
+    """One token's entry in one layer, one of those within reach, becomes zeros."""
     layer = {name: t for name, t in layers[random.integers(len(layers))].items() if ENTRIES.search(name)}
     length = next(tensor.shape[1 if "indexer" in name else -2] for name, tensor in layer.items())
-    place = length - 1 if kind == "chunked" else int(random.integers(length))
+    place = length - 1 - int(random.integers(min(length, reach or length)))
     for name, tensor in layer.items():
         along = 1 if "indexer" in name else tensor.dim() - 2
         if tensor.shape[along] == length:

@@ -12,13 +12,16 @@ import numpy as np
 import torch
 
 from conformance import upstream
+from conformance.architectures.capabilities import facts
 from conformance.architectures.cells import kinds
 from conformance.build import Scenario
+from conformance.case import Case
 from conformance.compare import BOUND
 from conformance.sensitivity.cells import FAULTS
 from conformance.sensitivity.planting import Plant, nothing, planter, shift
 
 DECODED = 3  # tokens before a fault in a decoder whose prompt is a single start token, the same in every row
+NO_POSITIONS = "no layer of this model reads positions"
 Seen = dict[tuple[str, str], bool]  # (cache kind, fault) → whether it changed the logits
 Absent = dict[tuple[str, str], str]  # (cache kind, fault) → why it cannot be planted
 
@@ -34,9 +37,12 @@ def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen
         right = step.logits(nothing)
         assert isinstance(right, torch.Tensor)
         bound = BOUND * float(right[right.isfinite()].abs().max())
+        reach = _reach(scenario.case)
         for kind, fault in product(sorted(set(kinds(scenario.config)) & set(wanted)), FAULTS):
             moved = fault == "position shifted"
-            got = step.logits(nothing if moved else planter(kind, fault, random), moved)
+            got = step.logits(nothing if moved else planter(kind, fault, random, reach), moved)
+            if moved and isinstance(got, torch.Tensor) and torch.equal(got, right) and not step.reads_positions():
+                got = NO_POSITIONS
             if isinstance(got, str):
                 absent[kind, fault] = got
             else:
@@ -69,6 +75,25 @@ class _Step:
             return reason
         logits: torch.Tensor = self.model(**inputs, return_dict=True).logits
         return logits[:, -1].double()
+
+    def reads_positions(self) -> bool:
+        """Whether a forward without a cache says anything else where its tokens stand further and further apart."""
+        ours = {**self.kwargs, "use_cache": False}
+        ours.pop(upstream.cache_name(ours) or "", None)
+        inputs = upstream.next_inputs(self.model, self.tokens, ours, 1)
+        name = next(n for n in upstream.POSITIONS if inputs.get(n) is not None)
+        if not self.model.config.is_encoder_decoder:  # without a mask, gaps in the positions are ends of sequences
+            inputs["attention_mask"] = torch.ones_like(self.tokens)
+        apart = {**inputs, name: 2 * inputs[name]}
+        plain, moved = (self.model(**given, return_dict=True).logits for given in (inputs, apart))
+        return not torch.equal(plain, moved)
+
+
+def _reach(case: Case) -> int | None:
+    """How many of the newest entries the next token is sure to read, where it need not read all of them."""
+    limit = facts(case.model.architecture).get("reads")
+    window = case.model.config.get(str(limit["attribute"])) if isinstance(limit, dict) else None
+    return max(1, int(window) - 1) if isinstance(window, int) else None  # the window counts the token itself
 
 
 def _prepared(

@@ -51,7 +51,7 @@ from conformance.upstream.layers import (
     records,
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
-from conformance.upstream.models import forward_parameters, model_class, one_kind_of_experts
+from conformance.upstream.models import config_for, forward_parameters, model_class, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
 from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
@@ -94,6 +94,7 @@ __all__ = [
     "cache_of",
     "can_be_put_back",
     "can_record",
+    "config_for",
     "crop_takes_a_count",
     "encoded_positions",
     "file_reader_knows",

@@ -13,6 +13,13 @@ def model_class(class_name: str) -> Any:
     return getattr(importlib.import_module("transformers"), class_name)
 
 
+def config_for(model_class: Any, config: Any) -> Any:
+    """What a model class is made with: the whole config or, for a class of the text part alone, that part."""
+    text = config.sub_configs.get("text_config")
+    alone = text is not None and getattr(model_class, "config_class", None) is text
+    return config.get_text_config() if alone else config
+
+
 @cache
 def forward_parameters(model_class: type) -> frozenset[str]:
     """The names that the forward of a model class takes."""

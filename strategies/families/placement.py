@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.placement import MECHANISMS, PlacementPlan
 from conformance.strategies.ranges import rarely
@@ -62,8 +63,10 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     recipe = draw(placements(accelerators=accelerators))
     on_the_disk = not accelerators and recipe["places"][:1] == ("disk",) and recipe["map"] == "whole"
     modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
+    by_itself = not accelerators and draw(rarely(True, False, one_in=8))
     return PlacementPlan(
         **recipe,
+        by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
         model=draw(st.sampled_from(MODELS)),
         accelerators=accelerators,
         hardware=draw(st.sampled_from(REAL)) if accelerators and draw(rarely(True, False, one_in=24)) else "sim",

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
 from conformance.architectures.cells import reachable
+from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.purity import PurityPlan
 from conformance.strategies.ranges import rarely
@@ -13,7 +14,12 @@ from conformance.strategies.ranges import rarely
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PurityPlan:
-    """Settings as keywords in a third of the draws; a quantised cache where all layers are of full attention."""
+    """Settings as keywords in a third of the draws; a quantised cache where all layers are of full attention.
+
+    Once in twelve draws a model that decodes by itself, in the place of the case's.
+    """
+    if draw(rarely(True, False, one_in=12)):
+        return PurityPlan(by_itself=draw(st.sampled_from(sorted(recipes()))))
     decoder_only = catalogue.get(model.architecture).task == "causal"
     full = decoder_only and set(reachable(model.architecture)) == {"full"}
     return PurityPlan(

@@ -81,6 +81,7 @@ CASES = {
     "unknown field": (broken_case(settings__colour=1), "settings.colour"),
     "oversized value": (broken_case(settings__max_new_tokens=10**6), "settings.max_new_tokens"),
     "oversized size": (broken_case(model__config__hidden_size=4096), "hidden_size is 4096"),
+    "no layers": (broken_case(model__config__num_hidden_layers=-1), "num_hidden_layers is -1, must be at least 1"),
     "size left at the release's default": (Case().to_json(), "vocab_size is 32000"),
     "oversized model": (
         broken_case(

@@ -42,12 +42,22 @@ def share(cases_, holds):
     return sum(map(holds, cases_)) / len(cases_)
 
 
+def told_ends(settings):
+    """End tokens, as themselves or by the places at which they are said."""
+    return bool(settings.eos or settings.eos_at or settings.eos_unused)
+
+
+def pad_ends(settings):
+    """No pad token means the first end token."""
+    return settings.pad is None or settings.pad in settings.eos
+
+
 SHARES = {
     "several rows": (0.4, lambda case: len(case.prompt.rows) > 1),
     "padded": (0.1, lambda case: case.prompt.padded),
     "sampling": (0.05, lambda case: case.settings.do_sample),
-    "end tokens": (0.3, lambda case: bool(case.settings.eos)),
-    "pad is an end token": (0.1, lambda case: case.settings.pad in case.settings.eos),
+    "end tokens": (0.3, lambda case: told_ends(case.settings)),
+    "pad is an end token": (0.1, lambda case: told_ends(case.settings) and pad_ends(case.settings)),
     "float64": (0.04, lambda case: case.model.dtype == "float64"),
     "sdpa": (0.3, lambda case: case.model.attention == "sdpa"),
     "penalty": (0.04, lambda case: case.settings.repetition_penalty != 1.0),
