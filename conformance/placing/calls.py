@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once
 CHUNK = 2  # tokens of the prompt that are prefilled at once
-OFFLOADED_CACHE = {"cache_implementation": "offloaded"}
+OFFLOADED_CACHE: dict[str, Any] = {"cache_implementation": "offloaded"}
 GREEDY: dict[str, Any] = {"do_sample": False, "num_return_sequences": 1}
 
 

@@ -75,8 +75,8 @@ class LateDevice(TorchFunctionMode):
         self._block.enter_context(patch.object(torch, "Event", self._event))
         simulated = getattr(torch, NAME, None)
         if simulated is not None:
-            own = {"Event": self._event, "synchronize": self._synchronize}
-            self._block.enter_context(patch.multiple(simulated, **own))
+            self._block.enter_context(patch.object(simulated, "Event", self._event))
+            self._block.enter_context(patch.object(simulated, "synchronize", self._synchronize))
         super().__enter__()
         return self
 
