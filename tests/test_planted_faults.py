@@ -3,7 +3,7 @@
 import pytest
 from toolbox import EVERY_PROFILE, FAILS_ITSELF, explored
 from zoo.loop import Decoder
-from zoo.rollback_table import BROKEN
+from zoo.broken_caches import BROKEN
 from zoo.table import FAULTS
 
 from conformance import registry

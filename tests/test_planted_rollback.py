@@ -2,7 +2,7 @@
 
 import hypothesis
 import pytest
-from zoo.rollback_table import BROKEN
+from zoo.broken_caches import BROKEN
 
 from conformance import registry, uniform
 from conformance.judge import judge

@@ -21,7 +21,10 @@ EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifie
 ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified by the same loop"}
 
 
-DRAFTING = {"embeds": False, "turns": (), "chunk": 0, "static": False, "threshold": 0.0, "stop_at": (), "most": 4}
+DRAFTING = {
+    **{"embeds": False, "turns": (), "chunk": 0, "static": False, "threshold": 0.0, "stop_at": (), "most": 4},
+    **{"stop_strings": False, "forced_first": False, "assistant_static": False, "assistant_own": "nothing"},
+}
 UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
 
@@ -88,7 +91,12 @@ FAULTS = (
         also={FIRST: "the second prefill is a first iteration too"},
         architecture="llava",
     ),
-    _planted(CHUNKED, drafting.chunk_positions_off_by_one, LOGITS),
+    _planted(
+        CHUNKED,
+        drafting.chunk_positions_off_by_one,
+        LOGITS,
+        also={TURNS: "an earlier call is made in chunks"},
+    ),
     _planted(
         CHUNKED,
         drafting.last_partial_chunk_dropped,

@@ -15,7 +15,8 @@ from conformance.reporting.scripts.frame import INPUTS, NAME, PREPARED, make_mod
 @torch.no_grad()
 def programmed(table: list[tuple[Any, ...]]) -> tuple[Any, Any]:
     """The cache after the last entry, and the outputs of the last forward."""
-    model, kept, out = make_model(), dict[str, Any](), None
+    model, out = make_model(), None
+    kept: dict[str, Any] = {}
     keep = {"custom_generate": lambda _, ids, **given: (kept.setdefault("cache", given.get(NAME)), ids)[1]}
     model.generate(**INPUTS, generation_config=GenerationConfig(**PREPARED), **keep)
     cache = kept["cache"]

@@ -12,7 +12,8 @@ from conformance.reporting.scripts.frame import COUNTS, INPUTS, NAME, PREPARED, 
 
 def says_croppable(model: Any, count: int) -> str:
     """What the cache says that a call for so many tokens prepares."""
-    kept, config = dict[str, Any](), GenerationConfig(**PREPARED | {"max_new_tokens": count})
+    kept: dict[str, Any] = {}
+    config = GenerationConfig(**PREPARED | {"max_new_tokens": count})
     keep = {"custom_generate": lambda _, ids, **given: (kept.setdefault("cache", given[NAME]), ids)[1]}
     model.generate(**INPUTS, generation_config=config, **keep)
     return str(kept["cache"].is_croppable)
