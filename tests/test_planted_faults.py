@@ -2,8 +2,8 @@
 
 import pytest
 from toolbox import EVERY_PROFILE, FAILS_ITSELF, explored
-from zoo.loop import Decoder
 from zoo.broken_caches import BROKEN
+from zoo.loop import Decoder
 from zoo.table import FAULTS
 
 from conformance import registry

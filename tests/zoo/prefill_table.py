@@ -22,11 +22,21 @@ ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified
 
 
 DRAFTING = {
-    **{"embeds": False, "turns": (), "chunk": 0, "static": False, "threshold": 0.0, "stop_at": (), "most": 4},
-    **{"stop_strings": False, "forced_first": False, "assistant_static": False, "assistant_own": "nothing"},
+    "embeds": False,
+    "turns": (),
+    "chunk": 0,
+    "static": False,
+    "threshold": 0.0,
+    "stop_at": (),
+    "most": 4,
+    "stop_strings": False,
+    "forced_first": False,
+    "assistant_static": False,
+    "assistant_own": "nothing",
 }
 UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
+SCRIPTED = {**ASSISTED_BY_ITSELF, "drafter": "scripted"}
 
 
 def _planted(found_by, planted, *pairs, also=(), **parts):
@@ -65,7 +75,8 @@ FAULTS = (
         drafting.states_of_the_first_token,
         ("values", "hidden_states"),
         ("values", "attentions"),
-        steered=steered(ASSISTED_BY_ITSELF, output_hidden_states=True),
+        # The first round accepts nothing: where it does, 5.24.0 has a fault of the same kind.
+        steered=steered({**SCRIPTED, "script": (False, True, True, True)}, output_hidden_states=True),
     ),
     _planted(
         BELIEVED,
