@@ -14,7 +14,7 @@ from conformance.reporting import sensitivity as kept
 from conformance.sensitivity import showing
 from conformance.sensitivity.cells import FAULTS, Cell
 from conformance.sensitivity.measuring import measure
-from conformance.sensitivity.showing import NO_POSITIONS, one_case
+from conformance.sensitivity.showing import BEGINS_A_CHUNK, NO_POSITIONS, one_case
 
 ROWS = ((3, 4, 5, 6, 7, 8, 9, 10), (20, 21, 22, 23, 24, 25, 26, 27))
 
@@ -49,6 +49,11 @@ def test_a_model_that_reads_positions_and_does_not_show_a_shift_is_not_excused(m
 @pytest.mark.parametrize("window", [2, 5])
 def test_an_entry_is_lost_where_the_next_token_reads(window):
     assert planted("blt", "entry lost", window=window) == {"full": True}
+
+
+@pytest.mark.parametrize(("window", "said"), [(4, BEGINS_A_CHUNK), (5, True)])
+def test_nothing_is_planted_in_chunks_where_the_next_token_begins_one(window, said):
+    assert planted("llama4_text", "entry lost", window=window)["chunked"] == said
 
 
 def test_the_same_seed_measures_the_same():

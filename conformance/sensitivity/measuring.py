@@ -51,7 +51,9 @@ def measure(name: str, cases: int, seed: int) -> list[Cell]:
 
 
 def _too_few(cells: Any, missing: Any, kind: str, cases: int) -> bool:
-    return all(cells[kind, f].cases + sum(missing.get((kind, f), {}).values()) < cases for f in FAULTS)
+    """Whether a fault of this kind still wants cases: neither planted nor found impossible often enough."""
+    absent = {fault: sum(missing.get((kind, fault), {}).values()) for fault in FAULTS}
+    return any(cells[kind, fault].cases < cases and absent[fault] < cases for fault in FAULTS)
 
 
 def _explained(cell: Cell, absent: Counter[str] | None) -> Cell:

@@ -22,6 +22,7 @@ from conformance.sensitivity.planting import Plant, nothing, planter, shift
 
 DECODED = 3  # tokens before a fault in a decoder whose prompt is a single start token, the same in every row
 NO_POSITIONS = "no layer of this model reads positions"
+BEGINS_A_CHUNK = "the next token begins a chunk, and reads nothing before it"
 Seen = dict[tuple[str, str], bool]  # (cache kind, fault) → whether it changed the logits
 Absent = dict[tuple[str, str], str]  # (cache kind, fault) → why it cannot be planted
 
@@ -40,6 +41,9 @@ def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen
         reach = _reach(scenario.case)
         for kind, fault in product(sorted(set(kinds(scenario.config)) & set(wanted)), FAULTS):
             moved = fault == "position shifted"
+            if (moved or kind == "chunked") and step.begins_a_chunk():
+                absent[kind, fault] = BEGINS_A_CHUNK
+                continue
             got = step.logits(nothing if moved else planter(kind, fault, random, reach), moved)
             if moved and isinstance(got, torch.Tensor) and torch.equal(got, right) and not step.reads_positions():
                 got = NO_POSITIONS
@@ -75,6 +79,11 @@ class _Step:
             return reason
         logits: torch.Tensor = self.model(**inputs, return_dict=True).logits
         return logits[:, -1].double()
+
+    def begins_a_chunk(self) -> bool:
+        """Whether the next token is the first of a chunk, in a model with layers that attend within chunks."""
+        config = self.model.config.get_text_config(decoder=True)
+        return "chunked" in kinds(config) and (self.tokens.shape[1] - 1) % int(config.attention_chunk_size) == 0
 
     def reads_positions(self) -> bool:
         """Whether a forward without a cache says anything else where its tokens stand further and further apart."""
