@@ -27,9 +27,9 @@ def test_planted_faults_are_seen_or_explained(name, kinds):
         assert (cell.seen == cell.cases >= 3) if cell.cases else cell.reason
 
 
-def planted(name, fault, **sizes):
+def planted(name, fault, changed=(), **sizes):
     """What one case of a type shows of a fault, by cache kind: whether it was seen, or why it cannot be planted."""
-    case = small_case(name, config=tiny_config(name, Sizes(**sizes)), rows=ROWS, max_new_tokens=2)
+    case = small_case(name, config=tiny_config(name, Sizes(**sizes)) | dict(changed), rows=ROWS, max_new_tokens=2)
     scenario = Scenario(case)
     seen, absent = one_case(scenario, kinds(scenario.config), seed=1)
     return {kind: said for (kind, planted), said in {**seen, **absent}.items() if planted == fault}
@@ -51,9 +51,9 @@ def test_an_entry_is_lost_where_the_next_token_reads(window):
     assert planted("blt", "entry lost", window=window) == {"full": True}
 
 
-@pytest.mark.parametrize(("window", "said"), [(4, BEGINS_A_CHUNK), (5, True)])
-def test_nothing_is_planted_in_chunks_where_the_next_token_begins_one(window, said):
-    assert planted("llama4_text", "entry lost", window=window)["chunked"] == said
+@pytest.mark.parametrize(("chunk", "said"), [(4, BEGINS_A_CHUNK), (5, True)])
+def test_nothing_is_planted_in_chunks_where_the_next_token_begins_one(chunk, said):
+    assert planted("llama4_text", "entry lost", {"attention_chunk_size": chunk})["chunked"] == said
 
 
 def test_the_same_seed_measures_the_same():
