@@ -153,6 +153,11 @@ class SpecialTokensPlan(Plan, family="special_tokens"):
     misplaced: Annotated[tuple[Annotated[int, Field(ge=0, le=999)], ...], Field(max_length=3, strict=False)] = (0,)
 
     @property
+    def drafts(self) -> bool:
+        """Whether anything is drafted."""
+        return self.mode in ("lookup", "assisted")
+
+    @property
     def ids(self) -> dict[str, Id]:
         """The four of them by name."""
         return {"bos": self.bos, "eos": self.eos, "pad": self.pad, "decoder_start": self.decoder_start}

@@ -13,10 +13,13 @@ from conformance.reporting.scripts.frame import (
     EXTRAS,
     INPUTS,
     PLAINLY,
+    ROW,
     SETTINGS,
     SPOKEN,
     make_model,
 )
+
+ROWS = "running"
 
 
 def decoded(ids: dict[str, Any], by_keyword: bool) -> list[int]:
@@ -33,7 +36,7 @@ def decoded(ids: dict[str, Any], by_keyword: bool) -> list[int]:
         assistant.generation_config.num_assistant_tokens = DRAFT
         assistant.generation_config.num_assistant_tokens_schedule = "constant"
     start = INPUTS.get("decoder_input_ids", INPUTS["input_ids"]).shape[1]
-    tokens: list[int] = model.generate(**INPUTS, generation_config=config, **extras).sequences[0, start:].tolist()
+    tokens: list[int] = model.generate(**INPUTS, generation_config=config, **extras).sequences[ROW, start:].tolist()
     return tokens
 
 
