@@ -16,6 +16,7 @@ from typing import Any
 from conformance.case import Case, case_from_dict
 from conformance.files import write_atomically
 from conformance.signature import Key, Signature, traits
+from conformance.verdicts import STEP_TOO_MANY
 
 
 @dataclass(frozen=True)
@@ -116,21 +117,26 @@ def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
     """The findings of several types that differ in nothing but the type, where what they show is not of its own."""
     alike: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
-        signature, shown = finding.signature, _shown(finding)
-        if signature.scope != "any" and shown:
-            alike.setdefault((signature.key, signature.needs, shown), []).append(finding)
+        cause = _cause(finding)
+        if finding.signature.scope != "any" and cause is not None:
+            alike.setdefault(cause, []).append(finding)
     return [group for group in alike.values() if len(group) > 1]
 
 
-def _shown(finding: Finding) -> str:
-    """What names the cause: the message of an exception of code that types share, but for numbers and quoted names, or
-    what the weights are called that came apart. "" where there is nothing: other values may have any cause.
+def _cause(finding: Finding) -> tuple[Any, ...] | None:
+    """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
+    and quoted names; what the weights are called that came apart; or that a step more was taken than there is room
+    for, in the cache or in a table of the model's own. None where there is nothing: other values may have any cause.
     """
-    if finding.signature.raised_by_shared_code:
-        return re.sub(r"'[^']*'|\d+", "#", finding.got)
-    return (
-        " ".join(sorted(set(re.findall(r"\.(\w+)(?= |$)", finding.got)))) if finding.signature.kind == "untied" else ""
-    )
+    signature = finding.signature
+    if signature.field == STEP_TOO_MANY:
+        return signature.check, signature.field, "own" if signature.raised_in_own_code else "shared"
+    if signature.raised_by_shared_code:
+        return signature.key, signature.needs, re.sub(r"'[^']*'|\d+", "#", finding.got)
+    if signature.kind == "untied":
+        weights = frozenset(re.findall(r"\.(\w+)(?= |$)", finding.got))
+        return (signature.key, signature.needs, weights) if weights else None
+    return None
 
 
 @contextmanager

@@ -66,7 +66,12 @@ class Signature:
     @property
     def raised_by_shared_code(self) -> bool:
         """Whether it is an exception that was raised outside the files of one model."""
-        return self.kind == "crash" and bool(self.raised_in) and not OWN_FILE.search(self.raised_in)
+        return self.kind == "crash" and bool(self.raised_in) and not self.raised_in_own_code
+
+    @property
+    def raised_in_own_code(self) -> bool:
+        """Whether it is an exception that was raised in the files of one model."""
+        return bool(OWN_FILE.search(self.raised_in))
 
     @property
     def id(self) -> str:

@@ -9,6 +9,9 @@ Status = Literal["pass", "fail", "tie", "known", "blocked-by", "allowed", "not-a
 STATUSES: tuple[Status, ...] = ("pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable")
 
 
+STEP_TOO_MANY = "step too many"  # the field of an exception that only a step beyond what fits raises
+
+
 @dataclass(frozen=True)
 class Difference:
     """Where two runs that should agree do not.

@@ -194,9 +194,8 @@ SHARED = "TypeError in utils._prefill"
 
 
 def crash(architecture, raised_in=SHARED, message="TypeError: 'BartX' takes 3 more", **parts):
-    made = finding(
-        small_case(architecture), kind="crash", field="crash", raised_in=raised_in, **{"scope": architecture, **parts}
-    )
+    shown = {"kind": "crash", "field": "crash", "scope": architecture, **parts}
+    made = finding(small_case(architecture), raised_in=raised_in, **shown)
     return replace(made, got=message)
 
 
@@ -217,6 +216,17 @@ def test_one_exception_of_shared_code_is_one_finding_that_names_the_types(folder
     )
     named = {kept.case.model.architecture, *kept.notes[0].removeprefix("the same on ").split(", ")}
     assert named == {"bart", "gpt2", "opt"}
+
+
+def test_a_step_more_than_fits_is_one_finding_whatever_the_model_says_of_it(folder):
+    table = {"field": "step too many", "needs": ("eos",)}
+    made = kept_after_merging(
+        folder,
+        crash("bart", "IndexError in modeling_bart.forward", "IndexError: index out of range", **table),
+        crash("opt", "RuntimeError in modeling_opt.forward", "RuntimeError: no position 9", **table),
+        crash("gpt2", "IndexError in cache_utils.update", "IndexError: no room", **table),
+    )
+    assert sorted(bool(kept.notes) for kept in made) == [False, True]
 
 
 @pytest.mark.parametrize(

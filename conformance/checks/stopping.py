@@ -11,7 +11,7 @@ from conformance.snapshots import Flat
 from conformance.stopping.contents import without_garbage
 from conformance.stopping.pairs import Stopped, after_error, continued, lacks, runs_of
 from conformance.subjects.installed import Installed
-from conformance.verdicts import Comparison, Difference
+from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
 STOPPING = family(
     "stopping",
@@ -53,7 +53,7 @@ def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
         crashed = crash_difference(both.deferred.crash, "stopping at once works")
         if both.undone != 1 or both.seen.finished == both.seen.forwards:
             return crashed  # not of the step too many, but of what is done about it
-        return Comparison.of(replace(crashed.differences[0], field="step too many"))
+        return Comparison.of(replace(crashed.differences[0], field=STEP_TOO_MANY))
     most = 0 if both.immediate.steps == runs.case.settings.max_new_tokens else 1  # the host knows the length itself
     if not 0 <= both.undone <= most:
         return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
