@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from conformance.strategies.architectures import architectures, cells, configs
 from conformance.strategies.cases import cases, models
+from conformance.strategies.placements import placements
 from conformance.strategies.prompts import prompts
 from conformance.strategies.settings import settings
 from conformance.strategies.tying import tied_weights
 
-__all__ = ["architectures", "cases", "cells", "configs", "models", "prompts", "settings", "tied_weights"]
+__all__ = ["architectures", "cases", "cells", "configs", "models", "placements", "prompts", "settings", "tied_weights"]

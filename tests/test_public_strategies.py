@@ -120,8 +120,19 @@ def test_impossible_requests_are_refused_when_the_strategy_is_made_or_drawn():
         strategies.architectures(names="lama")
     with pytest.raises(BadInput, match=r"length=\(3, 2\) must be a range"):
         draw_one(strategies.prompts(vocabulary=50, length=(3, 2)))
+    with pytest.raises(BadInput, match=r"accelerators=\(0, 5\) must be a range within 0 to 4"):
+        draw_one(strategies.placements(accelerators=(0, 5)))
     with pytest.raises(BadInput, match=r"init_scales=\(\) leaves nothing"):
         draw_one(strategies.models("llama", init_scales=()))
+
+
+@few
+@given(strategies.placements(), strategies.placements(accelerators=(2, 3), stranded=True))
+def test_placements_are_over_what_there_is(plain, split):
+    assert {place for place in plain.places if place.startswith("sim")} == set()
+    assert plain.accelerators == 0
+    assert split.accelerators in (2, 3)
+    assert split.stranded is not None
 
 
 @few
