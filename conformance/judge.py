@@ -118,9 +118,10 @@ def own_verdict(check: Check, runs: Runs) -> Verdict:
 
 
 def _alike(one: Difference, other: Difference) -> bool:
-    """The same difference of two subjects; an exception is the same wherever the loops raised it."""
+    """The same difference of two subjects; an exception, or what should be one, is the same wherever it is raised."""
     said = [difference.got.rsplit(" (in ", 1)[0] for difference in (one, other)]
-    return (one.kind, one.field) == (other.kind, other.field) and (one.kind != "crash" or said[0] == said[1])
+    raised = one.kind == "crash" or one.field.endswith("refusal")
+    return (one.kind, one.field) == (other.kind, other.field) and (not raised or said[0] == said[1])
 
 
 def _crashes(verdict: Verdict) -> bool:

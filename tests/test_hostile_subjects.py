@@ -13,7 +13,9 @@ from conformance.cli.replay import found_with
 from conformance.errors import BadInput, CaseRefused
 from conformance.findings import Findings
 from conformance.judge import judge
+from conformance.plans.special_tokens import Id, SpecialTokensPlan
 from conformance.records import orphans, read
+from conformance.reference.special_tokens import FIELDS
 from conformance.subjects import load, place_of
 from conformance.subjects.installed import Installed
 
@@ -138,3 +140,26 @@ def test_an_interrupt_while_shrinking_keeps_what_was_found(folder, monkeypatch):
     search.recorder.close()
     failing = [record for record in read(folder) if "failing" in record]
     assert len(failing) == len({failure.index for failure in search.failures})
+
+
+class Preparing(Installed):
+    """Prepares special tokens as `prepare` does."""
+
+    name = "preparing"
+
+    def __init__(self, prepare):
+        self.prepare = prepare
+
+    def special_tokens(self, *_, **__):
+        return self.prepare()
+
+
+def quits():
+    raise SystemExit(0)
+
+
+@pytest.mark.parametrize("prepare", [quits, list, dict, lambda: dict.fromkeys(FIELDS, 2)])
+def test_a_preparation_that_quits_or_returns_no_tensors_fails(prepare):
+    check = "special-tokens-match-on-cpu"
+    case = small_case(family="special_tokens", plan=SpecialTokensPlan(eos=Id(form="number", values=(2,))))
+    assert judge(case, [check], Preparing(prepare)).verdicts[check].status == "fail"

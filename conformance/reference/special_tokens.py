@@ -8,12 +8,14 @@ parameters are on `meta` can have its special tokens prepared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
+import numpy as np
 import torch
 
 from conformance import upstream
@@ -45,7 +47,7 @@ class SpecialTokens:
 
 
 def as_ints(field: str, given: Any) -> Ids | None:
-    """An id as plain ints: a number, or a nested tuple. Whole floats count; an empty list is no id.
+    """An id as plain ints: a number, or a nested tuple. Whole floats and NumPy's count; an empty list is no id.
 
     Raises MetaSafeTensorError for a tensor on `meta`, ValueError for a fraction, TypeError for what is no number.
     """
@@ -55,11 +57,13 @@ def as_ints(field: str, given: Any) -> Ids | None:
         if given.is_meta:
             raise MetaSafeTensorError(field, given.shape)
         given = given.tolist()
-    if isinstance(given, list | tuple):
+    if isinstance(given, np.ndarray | np.generic):
+        given = given.tolist()
+    if isinstance(given, list | tuple | range):
         return tuple(_part(field, part) for part in given) or None
     if not isinstance(given, int | float):
         raise TypeError(f"{field} must be an integer or a list of integers, not {type(given).__name__}: {given!r}")
-    if given != int(given):
+    if not math.isfinite(given) or given != int(given):
         raise ValueError(f"{field} is {given}; a token id is a whole number")
     return int(given)
 

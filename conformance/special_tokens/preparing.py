@@ -10,6 +10,7 @@ import torch
 from conformance import upstream
 from conformance.outcome import Crash
 from conformance.plans.special_tokens import Id
+from conformance.reference.special_tokens import FIELDS
 from conformance.runs import Runs
 from conformance.simulation.meta_reads import MetaReads
 from conformance.snapshots import changes, snapshot
@@ -36,18 +37,31 @@ def _prepare(runs: Runs, device: str) -> Prepared:
     before = snapshot(vars(config))
     with upstream.special_token_warnings() as kinds, MetaReads() as reads:
         try:
-            result.tokens = runs.subject.special_tokens(  # type: ignore[attr-defined]
+            tokens = runs.subject.special_tokens(  # type: ignore[attr-defined]
                 _model_on(runs, device),
                 config,
                 has_mask=plan.has_mask,
                 device=device if plan.explicit_device else None,
                 batch_size=plan.batch_size,
             )
-        except Exception as error:  # noqa: BLE001 - whatever a subject raises is what is judged
+            result.tokens = _read(tokens)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a subject raises is what is judged, SystemExit too
             result.crash = Crash.of(error)
     result.warnings, result.reads = tuple(kinds), tuple(reads.seen)
     result.changed = changes(before, snapshot(vars(config)))
     return result
+
+
+def _read(tokens: Any) -> dict[str, torch.Tensor | None]:
+    """What a subject returned. Raises TypeError where that is not a tensor or None for each of the four."""
+    if not isinstance(tokens, dict) or set(tokens) != set(FIELDS):
+        raise TypeError(f"special_tokens must return a dictionary of {', '.join(FIELDS)}, not {tokens!r:.200}")
+    for name, token in tokens.items():
+        if token is not None and not isinstance(token, torch.Tensor):
+            raise TypeError(f"special_tokens must return a tensor or None for {name}, not {token!r:.200}")
+    return tokens
 
 
 def _model_on(runs: Runs, device: str) -> Any:

@@ -7,6 +7,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import id_draws
+import numpy as np
 import pytest
 import torch
 from toolbox import small_case
@@ -149,8 +150,14 @@ def test_a_meta_tensor_inside_a_list_is_refused():
         as_ints("eos_token_id", [2, torch.tensor(3, device="meta")])
 
 
+@pytest.mark.parametrize("given", [np.array([2, 3]), [np.int64(2), np.int32(3)], range(2, 4), (2.0, np.float32(3))])
+def test_what_counts_as_numbers_elsewhere_does_here(given):
+    assert as_ints("eos_token_id", given) == (2, 3)
+
+
 @pytest.mark.parametrize(
-    ("given", "error"), [(2.5, ValueError), ([2, None], TypeError), ("2", TypeError), ([[]], TypeError)]
+    ("given", "error"),
+    [(2.5, ValueError), (float("nan"), ValueError), ([2, None], TypeError), ("2", TypeError), ([[]], TypeError)],
 )
 def test_what_is_no_id_is_refused_by_name(given, error):
     with pytest.raises(error, match="eos_token_id"):
