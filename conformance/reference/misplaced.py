@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 
 class MisplacedParameterError(RuntimeError):
     """A parameter or buffer is on `meta` and no hook brings its values when they are needed."""
@@ -18,8 +20,8 @@ class MisplacedParameterError(RuntimeError):
 
 
 def refuse_misplaced(model: Any) -> None:
-    """Raise MisplacedParameterError naming the first parameter or buffer that has no values; costs no forward."""
-    found = list(misplaced(model))
+    """Raise MisplacedParameterError naming the first parameter, else buffer, that has no values; costs no forward."""
+    found = sorted(misplaced(model), key=lambda named: not isinstance(named[1], torch.nn.Parameter))
     if found:
         name, tensor = found[0]
         raise MisplacedParameterError(name, tensor.shape, len(found) - 1)
