@@ -77,7 +77,9 @@ def test_the_table_keeps_other_rows_and_names_what_is_unexplained(tmp_path):
     assert sorted(table) == ["a", "b"]
     assert [entry["architecture"] for entry in kept.unexplained(table)] == ["b"]
     assert "| a | full | 100.0% of 10 | - (1) | - (1) | - (1) |" in page.read_text()
-    assert json.loads((tmp_path / "sensitivity.json").read_text())["cases"] == 10
+    text = (tmp_path / "sensitivity.json").read_text()
+    assert json.loads(text)["cases"] == 10
+    assert sum('"fault"' in line for line in text.splitlines()) == text.count('"fault"') == 2 * len(FAULTS)
     assert kept.unexplained({"c": [vars(cell("c", 0, reason="none"))]}) == []
 
 
