@@ -46,7 +46,7 @@ def drafters(*, early_exit: bool, always: bool = False) -> st.SearchStrategy[str
 def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
     """One row where something is drafted, but for one draw in twelve, which is then refused; else one to three."""
     vocabulary = vocabulary_of(model)
-    drawn = draw(st.sampled_from((1, 2, 1, 2, 3)) if drafter == "none" else rarely(2, 1, one_in=12))
+    drawn = draw(st.sampled_from((1, 2, 2, 2, 3)) if drafter == "none" else rarely(2, 1, one_in=12))
     few = drafter != "none" and draw(st.booleans())
     return draw(
         prompts(
