@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.architectures.cells import kinds
@@ -102,10 +102,15 @@ def of_outcome(scenario: Any, outcome: Outcome) -> set[str]:
     """How the decoding of all rows stopped, row by row; `scenario` is that of the case."""
     if outcome.crash is not None or outcome.sequences is None:
         return {"crashed"}
-    settings = scenario.case.settings
     count = outcome.sequences.shape[0]
     copies = max(1, count // len(scenario.case.prompt.rows))  # sequences that each row became
-    ends = [scenario.ending(index // copies, outcome.tokens(index)) for index in range(count)]
+    return of_rows(scenario, ((index // copies, outcome.tokens(index)) for index in range(count)))
+
+
+def of_rows(scenario: Any, rows: Iterable[tuple[int, Sequence[int]]]) -> set[str]:
+    """How rows of the prompt stopped that got these new tokens, padding after an end included."""
+    settings = scenario.case.settings
+    ends = [scenario.ending(row, tokens) for row, tokens in rows]
     found = {_stop(end, settings) for end in ends}
     found |= {"stop: rows differ"} if len({end and end.step for end in ends}) > 1 else set()
     return found | ({"stop: eos given, never met"} if settings.eos and "stop: length" in found else set())

@@ -1,8 +1,9 @@
 """Weights tied by name or by pattern: what the patterns of a case mean, and models with and without the ties.
 
 A case holds pairs (target, source), as `_tied_weights_keys` of the installed release maps them: each is a name, a
-module or a regular expression, matched from the beginning of a parameter's name. The sorted targets of a pair are
-given the sorted sources in turn. The meaning here is that of equalities: the order of the pairs is of no consequence.
+module or a regular expression, matched from the beginning of a parameter's name. A module's name means that module
+only: `layers.1` is not `layers.10`, and `self_attn` not `self_attn_layer_norm`. The sorted targets of a pair are given
+the sorted sources in turn. The meaning here is that of equalities: the order of the pairs is of no consequence.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -80,10 +81,16 @@ def _paired(target: str, source: str, shapes: Shapes) -> list[tuple[str, str]]:
     return pairs
 
 
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names that a pattern means, sorted: whole, or up to a dot or through it."""
+    whole = re.compile(rf"(?:{pattern})(?:(?<=\.).+|\..+)?")
+    return sorted(name for name in names if whole.fullmatch(name))
+
+
 def _matches(pattern: str, shapes: Shapes) -> list[str]:
     try:
         with time_limit(PATTERN_SECONDS):
-            return sorted(name for name in shapes if re.match(pattern, name))
+            return matching(pattern, shapes)
     except (re.error, OverflowError, RecursionError) as error:
         raise WrongTies(f"tied: {pattern!r} is no regular expression: {error}") from None
     except TookTooLong:
@@ -111,8 +118,9 @@ def traits_of(pairs: Pairs, groups: Sequence[Group]) -> set[str]:
     found = {"tie: plain names" if PLAIN.fullmatch(target) else "tie: pattern" for target, _ in pairs}
     sources = [source for _, source in pairs]
     found |= {"tie: patterns on both sides" for source in sources if not PLAIN.fullmatch(source)}
+    found |= {"tie: a module by its name" for group in groups for target, _ in pairs if _names_module(target, group)}
     found |= {"tie: several targets" for group in groups if len(group.targets) > 1}
-    matched = [frozenset(g.targets) & {n for n in g.targets if re.match(t, n)} for t, _ in pairs for g in groups]
+    matched = [frozenset(matching(target, group.targets)) for target, _ in pairs for group in groups]
     overlapping = any(a & b for i, a in enumerate(matched) for j, b in enumerate(matched) if i < j)
     found |= {"tie: overlapping patterns"} if overlapping else set()
     names = [name for group in groups for name in group.names]
@@ -120,6 +128,13 @@ def traits_of(pairs: Pairs, groups: Sequence[Group]) -> set[str]:
     crosses = any("encoder." in group.source and any("decoder." in t for t in group.targets) for group in groups)
     crosses |= any("decoder." in group.source and any("encoder." in t for t in group.targets) for group in groups)
     return found | ({"tie: encoder and decoder"} if crosses else set())
+
+
+def _names_module(target: str, group: Group) -> bool:
+    """Whether a target names, without a dot at its end, a module with a weight of this group."""
+    name = target.replace("\\.", ".")
+    bare = PLAIN.fullmatch(target) and not name.endswith(".")
+    return bool(bare) and any(other.startswith(f"{name}.") for other in group.targets)
 
 
 def elsewhere(pairs: Pairs, names: Sequence[str]) -> Pairs:
@@ -166,14 +181,33 @@ def untie(model: Any) -> Any:
     return model
 
 
-def free_weights(name: str, config: Any) -> tuple[Shapes, Shapes]:
-    """Shapes of the parameters that no part of an architecture ties by itself: those that a case may tie; and of all
-    that patterns are matched with.
+class Weights(NamedTuple):
+    """What there is to tie in a model.
+
+    free: shapes of the parameters that no part of it ties by itself; everything: of all that patterns are matched with;
+    turned: the parameters of modules with a weight that lies the other way round than the bias says.
     """
+
+    free: Shapes
+    everything: Shapes
+    turned: frozenset[str]
+
+
+def weights_to_tie(name: str, config: Any) -> Weights:
+    """What a case with an architecture and this config may tie."""
     made_by = upstream.model_class(catalogue.get(name).class_name)
     config = copy.deepcopy(upstream.config_for(made_by, config))
     config.tie_word_embeddings = True
     model = subclass(made_by, ())(config)
     named = list(model.named_parameters(remove_duplicate=False))
     uses = Counter(id(parameter) for _, parameter in named)
-    return {path: tuple(p.shape) for path, p in named if uses[id(p)] == 1}, shapes_of(model)
+    free = {path: tuple(p.shape) for path, p in named if uses[id(p)] == 1}
+    turned = [path for path, module in model.named_modules(remove_duplicate=False) if _lies_turned(module)]
+    return Weights(
+        free, shapes_of(model), frozenset(f"{path}.{part}" for path in turned for part in ("weight", "bias"))
+    )
+
+
+def _lies_turned(module: torch.nn.Module) -> bool:
+    weight, bias = module._parameters.get("weight"), module._parameters.get("bias")
+    return weight is not None and bias is not None and weight.shape[:1] != bias.shape[:1]

@@ -23,7 +23,7 @@ from conformance.strategies.architectures import configs, sizes_with
 from conformance.strategies.prompts import prompts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
-from conformance.strategies.tying import tied_weights
+from conformance.strategies.tying import room, tied_weights
 
 KIND = "kind: "  # how an event names a cache kind
 WINDOW_NAMES = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
@@ -53,7 +53,7 @@ def models(
         raise BadInput("init_scales=() leaves nothing to draw")
     kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
     config = draw(_configs_towards(name, towards))
-    ties = tied if tied is not None else draw(rarely(True, False, one_in=16))
+    ties = tied if tied is not None else draw(rarely(True, False, one_in=16)) and bool(room(name, config))
     return ModelSpec(
         architecture=name,
         config=config,

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from itertools import combinations
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -15,62 +14,78 @@ from conformance.architectures.overrides import Json
 from conformance.architectures.shrink import make_config
 from conformance.case import plain
 from conformance.errors import BadInput, unknown
-from conformance.tying import Pairs, Shapes, WrongTies, free_weights, resolve
+from conformance.strategies.alike import WEIGHTS, across, alike, embeddings, fewest, fits, modules, stems
+from conformance.tying import Pairs, Shapes, Weights, WrongTies, resolve, weights_to_tie
 
-KINDS = ("name", "pattern", "block", "both", "nested", "overlapping", "chain", "encoder-decoder", "embeddings")
-INDEXED = re.compile(r"(.*?\.)(\d+)\.(.+)")
-WEIGHTS = r"(?:[^.]+\.)*weight"  # every weight of a part, as DiffusionGemma ties its encoder to its decoder
-Blocks = dict[str, dict[int, dict[str, tuple[int, ...]]]]
+KINDS = (
+    "name",
+    "pattern",
+    "block",
+    "module",
+    "both",
+    "nested",
+    "overlapping",
+    "chain",
+    "encoder-decoder",
+    "embeddings",
+)
+WHOLE = ("block", "module", "both", "nested", "encoder-decoder")  # the kinds that tie all that a part holds
 
 
 def tied_weights(
-    *, architecture: str, config: Mapping[str, Json], kinds: Collection[str] | None = None
+    *, architecture: str, config: Mapping[str, Json], kinds: Collection[str] | None = None, running: bool = True
 ) -> st.SearchStrategy[Pairs]:
     """Pairs (target, source) that tie weights of an architecture with these settings.
 
     The kinds: `name`, one weight to another of its shape; `pattern`, the same weight of several blocks to that of one;
-    `block`, all of a block to another; `both`, patterns on both sides; `nested`, a block and a part of it;
-    `overlapping`, two patterns that share a target; `chain`, a source that is a target of another pair, in either
-    order; `encoder-decoder`, a part of every encoder block to the decoder's; `embeddings`, the head to the embedding.
-    Those that the model has no room for are left out. Shrinks towards one name tied to another. Raises BadInput for an
-    unknown kind, and where none of the kinds asked for fits the model.
+    `block`, all of a block to another; `module`, a module to that of another block, both by their bare names; `both`,
+    patterns on both sides; `nested`, a block and a part of it; `overlapping`, two patterns that share a target;
+    `chain`, a source that is a target of another pair, in either order; `encoder-decoder`, a part of every encoder
+    block to the decoder's; `embeddings`, the head to the embedding. Those that the model has no room for are left out.
+
+    running: without the ties with which the release's model cannot run. It makes the bias of a tied module as long as
+    its weight's first dimension, which is right only where the weight does not lie the other way round (`Conv1D`).
+
+    Shrinks towards one name tied to another. Raises BadInput for an unknown kind, and where none of the kinds asked for
+    fits the model.
     """
     for kind in kinds or ():
         if kind not in KINDS:
             raise unknown("kind of tie", kind, KINDS)
     if kinds is not None and not kinds:
         raise BadInput("kinds=() leaves nothing to draw")
-    shapes, everything = _weights(architecture, config)
-    possible = [kind for kind in KINDS if (kinds is None or kind in kinds) and fits(kind, shapes)]
+    possible = [k for k in room(architecture, config, running=running) if kinds is None or k in kinds]
     if not possible:
         raise BadInput(f"{architecture} with these settings has no weights for {', '.join(kinds or KINDS)}")
-    return st.sampled_from(possible).flatmap(lambda kind: pairs_of(kind, shapes, everything))
+    weights = _weights(architecture, config)
+    shapes = _usable(weights, running)
+    return st.sampled_from(possible).flatmap(lambda kind: pairs_of(kind, shapes, weights.everything))
+
+
+def room(architecture: str, config: Mapping[str, Json], *, running: bool = True) -> tuple[str, ...]:
+    """The kinds of tie that an architecture with these settings has weights for; `running` as in `tied_weights`."""
+    weights = _weights(architecture, config)
+    shapes = _usable(weights, running)
+    left_out = WHOLE if running and weights.turned else ()
+    return tuple(kind for kind in KINDS if kind not in left_out and fits(kind, shapes))
 
 
 def shapes_of(architecture: str, config: Mapping[str, Json]) -> Shapes:
     """Shape by name of the weights of an architecture with these settings that no part of it ties by itself."""
-    return _weights(architecture, config)[0]
+    return _weights(architecture, config).free
 
 
-def _weights(architecture: str, config: Mapping[str, Json]) -> tuple[Shapes, Shapes]:
+def _usable(weights: Weights, running: bool) -> Shapes:
+    return {n: shape for n, shape in weights.free.items() if not (running and n in weights.turned)}
+
+
+def _weights(architecture: str, config: Mapping[str, Json]) -> Weights:
     return _weights_with(architecture, json.dumps(plain(config), sort_keys=True))
 
 
 @lru_cache(maxsize=256)
-def _weights_with(architecture: str, settings: str) -> tuple[Shapes, Shapes]:
-    return free_weights(architecture, make_config(architecture, json.loads(settings)))
-
-
-def fits(kind: str, shapes: Shapes) -> bool:
-    """Whether a model with these weights has room for a kind of tie."""
-    if kind == "name":
-        return bool(_alike(shapes))
-    if kind == "embeddings":
-        return _embeddings(shapes) is not None
-    if kind == "encoder-decoder":
-        return bool(_across(shapes))
-    fewest = 3 if kind in ("overlapping", "chain") else 2
-    return bool(_stems(shapes, fewest))
+def _weights_with(architecture: str, settings: str) -> Weights:
+    return weights_to_tie(architecture, make_config(architecture, json.loads(settings)))
 
 
 @st.composite
@@ -86,19 +101,22 @@ def pairs_of(draw: st.DrawFn, kind: str, shapes: Shapes, everything: Shapes) -> 
 
 def _made(draw: st.DrawFn, kind: str, shapes: Shapes) -> Pairs:
     if kind == "name":
-        source, target = draw(st.sampled_from(_alike(shapes)))
+        source, target = draw(st.sampled_from(alike(shapes)))
         return ((target, source),)
     if kind == "embeddings":
-        pair = _embeddings(shapes)
+        pair = embeddings(shapes)
         assert pair is not None
         return (pair,)
     if kind == "encoder-decoder":
-        encoder, decoder, part = draw(st.sampled_from(_across(shapes)))
+        encoder, decoder, part = draw(st.sampled_from(across(shapes)))
         pattern = rf"\d+\.{re.escape(part)}\.{WEIGHTS}"
         ends = [re.escape(encoder) + pattern, re.escape(decoder) + pattern]
         return (tuple(reversed(ends)) if draw(st.booleans()) else tuple(ends),)  # type: ignore[return-value]
-    stem, indices, part = draw(st.sampled_from(_stems(shapes, 3 if kind in ("overlapping", "chain") else 2)))
+    stem, indices, part = draw(st.sampled_from(modules(shapes) if kind == "module" else stems(shapes, fewest(kind))))
     chosen = draw(st.permutations(indices))
+    if kind == "module":
+        target, source = (f"{stem}{block}.{part}".rstrip(".") for block in chosen[1::-1])
+        return ((target, source),)
     return _between_blocks(draw, kind, stem, chosen, part)
 
 
@@ -130,62 +148,3 @@ def _between_blocks(draw: st.DrawFn, kind: str, stem: str, blocks: list[int], pa
         third = blocks[2]
         pairs = [(weight(second), weight(first)), (weight(third), weight(second))]
     return tuple(reversed(pairs)) if draw(st.booleans()) else tuple(pairs)
-
-
-def _alike(shapes: Shapes) -> list[tuple[str, str]]:
-    """Pairs of different weights of one shape, at most 64 of them."""
-    names = sorted(name for name in shapes if name.endswith(("weight", "bias")))
-    return [(a, b) for a, b in combinations(names, 2) if shapes[a] == shapes[b]][:64]
-
-
-def _blocks(shapes: Shapes) -> Blocks:
-    """stem → block number → the block's weights, of everything that is numbered."""
-    found: Blocks = {}
-    for name, shape in shapes.items():
-        match = INDEXED.fullmatch(name)
-        if match:
-            stem, number, part = match.groups()
-            found.setdefault(stem, {}).setdefault(int(number), {})[part] = shape
-    return found
-
-
-def _stems(shapes: Shapes, fewest: int) -> list[tuple[str, tuple[int, ...], str]]:
-    """(stem, block numbers, part): at least so many blocks with the same parts of the same shapes, and a part."""
-    found = []
-    for stem, blocks in sorted(_blocks(shapes).items()):
-        alike: dict[str, list[int]] = {}
-        for number, parts in sorted(blocks.items()):
-            if number < 10:  # character classes hold single digits
-                alike.setdefault(json.dumps(sorted(parts.items())), []).append(number)
-        for numbers in alike.values():
-            if len(numbers) >= fewest:
-                found += [(stem, tuple(numbers), part) for part in sorted(blocks[numbers[0]])]
-    return found
-
-
-def _across(shapes: Shapes) -> list[tuple[str, str, str]]:
-    """(encoder stem, decoder stem, module) of parts that every encoder block and decoder block have alike."""
-    blocks, found = _blocks(shapes), []
-    for stem in sorted(stem for stem in blocks if "encoder." in stem):
-        other = stem.replace("encoder.", "decoder.")
-        if other not in blocks or blocks[stem].keys() != blocks[other].keys():
-            continue
-        ours, theirs = [[*side.values()] for side in (blocks[stem], blocks[other])]
-        modules = {part.rpartition(".")[0].partition(".")[0] for part in ours[0]} - {""}
-        for module in sorted(modules):
-            one, two = (_weights_under(module, side) for side in (ours, theirs))
-            found += [(stem, other, module)] if one and one == two else []
-    return found
-
-
-def _weights_under(module: str, blocks: list[dict[str, tuple[int, ...]]]) -> list[tuple[str, tuple[int, ...]]]:
-    pattern = re.compile(rf"{re.escape(module)}\.{WEIGHTS}")
-    return sorted((part, shape) for parts in blocks for part, shape in parts.items() if pattern.match(part))
-
-
-def _embeddings(shapes: Shapes) -> tuple[str, str] | None:
-    """(head, embedding): the output weights and the one embedding of tokens of their shape."""
-    heads = [name for name in shapes if re.search(r"(^|\.)(lm_head|output|head|embed_out)\.weight$", name)]
-    tokens = r"(embed_tokens|wte|word_embeddings|embeddings|shared|embed_in|tok_embeddings)\.weight$"
-    pairs = [(h, n) for h in heads for n in shapes if re.search(tokens, n) and shapes[n] == shapes[h]]
-    return pairs[0] if pairs else None

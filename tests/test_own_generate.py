@@ -40,11 +40,21 @@ def placed(name):
     return verdicts("placement", plan)["placed-matches-unplaced"].status
 
 
+def classes():
+    """The classes of the installed release that decode by a `generate` of their own."""
+    return {name for found in own_generate().values() for name in found}
+
+
+def test_every_recipe_is_of_a_class_that_decodes_by_itself():
+    lacking = sorted(name for name in recipes() if not hasattr(transformers, name))
+    assert recipes().keys() - set(lacking) <= classes()
+    if lacking:
+        pytest.skip(f"not applicable to all of them: this release has no {', '.join(lacking)}")
+
+
 def test_every_class_has_a_recipe_or_a_reason():
-    classes = {name for found in own_generate().values() for name in found}
     in_a_mapping = {catalogue.get(name).class_name for name in catalogue.names()}
-    assert recipes().keys() <= classes
-    for name in classes - in_a_mapping - recipes().keys():
+    for name in classes() - in_a_mapping - recipes().keys():
         assert "nobody has looked" not in why_not(name), name
     assert len(recipes()) >= 15
 

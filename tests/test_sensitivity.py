@@ -46,6 +46,17 @@ def test_a_model_that_reads_positions_and_does_not_show_a_shift_is_not_excused(m
     assert planted("llama", "position shifted") == {"full": False}
 
 
+def test_a_fault_with_which_the_forward_raises_is_seen(monkeypatch):
+    """As where blocks are selected by position, and one past the last token begins a block that is not there."""
+
+    def far_off(inputs):
+        inputs["position_ids"] = inputs["position_ids"] + 10_000
+        return ""
+
+    monkeypatch.setattr(showing, "shift", far_off)
+    assert planted("gpt2", "position shifted") == {"full": True}
+
+
 @pytest.mark.parametrize("window", [2, 5])
 def test_an_entry_is_lost_where_the_next_token_reads(window):
     assert planted("blt", "entry lost", window=window) == {"full": True}
@@ -77,7 +88,9 @@ def test_the_table_keeps_other_rows_and_names_what_is_unexplained(tmp_path):
     assert sorted(table) == ["a", "b"]
     assert [entry["architecture"] for entry in kept.unexplained(table)] == ["b"]
     assert "| a | full | 100.0% of 10 | - (1) | - (1) | - (1) |" in page.read_text()
-    assert json.loads((tmp_path / "sensitivity.json").read_text())["cases"] == 10
+    text = (tmp_path / "sensitivity.json").read_text()
+    assert json.loads(text)["cases"] == 10
+    assert sum('"fault"' in line for line in text.splitlines()) == text.count('"fault"') == 2 * len(FAULTS)
     assert kept.unexplained({"c": [vars(cell("c", 0, reason="none"))]}) == []
 
 

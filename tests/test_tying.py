@@ -1,6 +1,7 @@
 """What patterns of tied weights mean, the models made with them, and the strategy that draws them."""
 
 import itertools
+import re
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 from toolbox import small_case
-from transformers import LlamaForCausalLM
+from transformers import LlamaForCausalLM, PreTrainedModel
 
 from conformance.architectures.apply import build
 from conformance.architectures.shrink import tiny_config, tiny_config_of
@@ -18,9 +19,10 @@ from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, CaseRefused
 from conformance.judge import judge
 from conformance.plainer import plainer_cases
-from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
+from conformance.strategies.alike import fits, modules
+from conformance.strategies.tying import KINDS, room, shapes_of, tied_weights
 from conformance.subjects.installed import Installed
-from conformance.tying import PLAIN, Group, WrongTies, elsewhere, resolve, untie
+from conformance.tying import PLAIN, Group, WrongTies, elsewhere, matching, resolve, untie
 from conformance.tying import shapes_of as shapes_in
 
 SHAPES = {f"h.{n}.{part}.weight": shape for n in range(4) for part, shape in (("up", (4, 2)), ("down", (2, 4)))}
@@ -36,7 +38,17 @@ def test_names_patterns_and_modules_mean_groups():
         Group(UP[0], (UP[1],)),
     )
     assert resolve([(r"h\.\d\.up", UP[0])], SHAPES) == (Group(UP[0], tuple(UP[1:])),)  # its own source among them
+    assert resolve([("h.1", "h.0")], SHAPES) == resolve([(r"h\.1\.", r"h\.0\.")], SHAPES)
     assert resolve([(r"h\.[23]\.up", r"h\.[01]\.up")], SHAPES) == (Group(UP[0], (UP[2],)), Group(UP[1], (UP[3],)))
+
+
+def test_the_name_of_a_module_means_that_module_only():
+    norm = {f"h.{n}.up_norm.weight": (2,) for n in (0, 1, 10)}
+    shapes = SHAPES | norm | {"h.10.up.weight": (4, 2)}
+    assert resolve([("h.1.up", "h.0.up")], shapes) == (Group(UP[0], (UP[1],)),)
+    assert resolve([("h.1.up_norm", "h.0.up_norm")], shapes) == (Group("h.0.up_norm.weight", ("h.1.up_norm.weight",)),)
+    with pytest.raises(WrongTies, match="matches no weight"):
+        resolve([("h.1.u", "h.0.up")], shapes)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -92,9 +104,9 @@ def test_ties_move_to_another_model_where_they_are_names():
     assert elsewhere(((r"h\.\d\.w", "h.0.w"),), names) == ()
 
 
-# The class of dots3_note is of its text part alone; the blocks of deepseek_v4 differ in buffers.
+# The classes of dots3_note and emu3 are of the text part alone; the blocks of deepseek_v4 differ in buffers.
 @pytest.mark.parametrize(
-    "name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2", "dots3_note", "deepseek_v4"]
+    "name", ["llama", "gpt2", "bart:seq2seq", "t5", "mixtral", "mamba2", "dots3_note", "emu3", "deepseek_v4"]
 )
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
@@ -103,7 +115,8 @@ def test_drawn_ties_fit_the_model(name, data):
     pairs = data.draw(tied_weights(architecture=name, config=config))
     scenario = Scenario(Case(model=ModelSpec(architecture=name, config=config, tied=pairs)))
     assert scenario.tied_groups
-    assert scenario.pristine is not None
+    with torch.no_grad():
+        scenario.model().generate(**scenario.inputs(), generation_config=scenario.generation_config())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -194,3 +207,60 @@ def test_loading_that_raises_without_ties_too_is_not_told_of_ties(monkeypatch):
     monkeypatch.setattr(LlamaForCausalLM, "from_pretrained", classmethod(from_pretrained))
     difference = first_difference()
     assert (difference.kind, difference.field) == ("crash", "loading, tied or not")
+
+
+ATTENTION = tuple(f"model.decoder.layers.{n}.self_attn" for n in (1, 0))
+NORM = tuple(f"{name}_layer_norm" for name in ATTENTION)
+
+
+def tied_by(matching, monkeypatch):
+    """The release ties what this says that its patterns mean."""
+    right = PreTrainedModel.get_expanded_tied_weights_keys
+
+    def expanded(self, all_submodels=False):
+        if all_submodels or not type(self).__name__.startswith("Tied"):
+            return right(self, all_submodels)
+        names, pairs = shapes_in(self), self._tied_weights_keys.items()
+        return {t: s for pair in pairs for t, s in zip(*(matching(pattern, names) for pattern in pair), strict=True)}
+
+    monkeypatch.setattr(PreTrainedModel, "get_expanded_tied_weights_keys", expanded)
+
+
+def carelessly(pattern, names):
+    """A name as the beginning of every name that goes on in any way."""
+    return sorted(name for name in names if re.match(pattern, name))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "meaning", "seen"),
+    [
+        ([ATTENTION], carelessly, [("tied", "more than said")]),
+        ([ATTENTION], matching, []),
+        ([ATTENTION, NORM], carelessly, []),
+    ],
+    ids=["a module beside it is tied too", "only the module", "the other by a pair of its own"],
+)
+def test_a_module_beside_the_one_that_is_named_keeps_its_own_weights(pairs, meaning, seen, monkeypatch):
+    tied_by(meaning, monkeypatch)
+    config = tiny_config("bart", Sizes(layers=2))
+    case = small_case("bart", config=config, family="tied", tied=tuple(pairs))
+    found = judge(case, ["tied-groups-stay-tied"], Installed()).verdicts["tied-groups-stay-tied"].differences
+    assert [(difference.kind, difference.field) for difference in found] == seen
+
+
+@pytest.mark.parametrize(("name", "module"), [("bart", "self_attn"), ("qwen2_moe", "mlp.shared_expert"), ("llama", "")])
+def test_modules_with_a_name_that_others_begin_with_come_first(name, module):
+    offered = modules(shapes_of(name, tiny_config(name, Sizes(layers=2))))
+    assert module in {part for _, _, part in offered}
+    if module:
+        assert "" not in {part for _, _, part in offered}
+
+
+def test_ties_with_which_the_model_of_the_release_cannot_run_are_left_out():
+    """It makes the bias of a tied module as long as its weight is high, and a `Conv1D` is the other way round."""
+    config = tiny_config("gpt2", Sizes(layers=3))
+    every, running = room("gpt2", config, running=False), room("gpt2", config)
+    assert {"block", "module"} <= set(every) - set(running)
+    assert {"name", "pattern", "chain", "embeddings"} <= set(running)
+    config = tiny_config("llama")
+    assert room("llama", config) == room("llama", config, running=False)

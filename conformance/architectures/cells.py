@@ -45,6 +45,15 @@ def reachable(name: str) -> dict[str, tuple[Sizes, ...]]:
     return {kind: tuple(choices) for kind, choices in sorted(found.items())}
 
 
+@cache
+def decoder_only(name: str) -> bool:
+    """Whether the type has no encoder that reads the prompt; where no config can be made, as if it had none."""
+    try:
+        return not make_config(name, tiny_config(name)).is_encoder_decoder
+    except (NotBuildable, BadInput):
+        return True
+
+
 def _choices(name: str) -> Iterator[Sizes]:
     try:
         switches = [switch for switch in SWITCHES if switch in known(name).switches]

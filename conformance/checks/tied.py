@@ -20,6 +20,7 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
+from conformance.sharing import are_one, beyond, place_of, shared
 from conformance.snapshots import same
 from conformance.tying import Group, subclass
 from conformance.verdicts import Comparison, Difference
@@ -33,6 +34,7 @@ TIED = family(
         "tie: several targets": 0.05,
     },
     reachable=(
+        "tie: a module by its name",
         "tie: embeddings",
         "tie: encoder and decoder",
         "tie: overlapping patterns",
@@ -51,21 +53,34 @@ Tensors = dict[str, torch.Tensor]
 def tied_groups_stay_tied(runs: Runs) -> Comparison:
     """Every group of tied weights is one tensor: as made, copied, in another dtype, and after saving and loading.
 
-    The checkpoint holds each weight once, loading gives the same values, and decoding gives what the same model gives
-    with a copy of its own for every name.
+    No weight is tied that no pair names. The checkpoint holds each weight once, loading gives the same values, and
+    decoding gives what the same model gives with a copy of its own for every name.
     """
     for stage, make in _stages(runs.scenario):
         made = _attempt(make)
         if isinstance(made, Crash):
             return _crashed(runs, stage, made)
-        apart = next((group for group in runs.scenario.tied_groups if not _is_one(group, made)), None)
+        groups = runs.scenario.tied_groups
+        apart = next((group for group in groups if not are_one(group.names, made)), None)
         if apart is not None:
             return Comparison.of(Difference("untied", stage, "one tensor under every name", _names(apart), stage))
+        if more := _more_than_said(runs.scenario, made):
+            got = f"{' and '.join(more)} are one, and no pair says so"
+            return Comparison.of(Difference("tied", "more than said", "a tensor each", got, stage))
     for rule in (_checkpoint, _reloaded_values, _decoding):
         found = rule(runs)
         if found.differences:
             return found
     return Comparison()
+
+
+def _more_than_said(scenario: Scenario, made: Any) -> tuple[str, ...]:
+    """Weights that are one tensor by none of the case's pairs, and not because a part of the model ties them itself."""
+    said = [group.names for group in scenario.tied_groups]
+    if not beyond(said, made):
+        return ()
+    by_itself = shared(subclass(scenario.tied_class.__mro__[1], ())(scenario.tying_config()))
+    return beyond([*said, *by_itself], made)
 
 
 def _crashed(runs: Runs, stage: str, crash: Crash) -> Comparison:
@@ -160,20 +175,6 @@ def _attempt(make: Callable[[], Any]) -> Any:
         return Crash.of(error)
 
 
-def _tensors(model: Any) -> Tensors:
-    return dict(model.named_parameters(remove_duplicate=False))
-
-
-def _is_one(group: Group, model: Any) -> bool:
-    """Whether the group is one tensor. Buffers do not count: `Module.to` gives every module a new one."""
-    tensors = _tensors(model)
-    return len({_storage(tensors[name]) for name in group.names if name in tensors}) < 2
-
-
-def _storage(tensor: torch.Tensor) -> tuple[int, int, tuple[int, ...]]:
-    return tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape)
-
-
 def _names(group: Group) -> str:
     return f"{' and '.join(group.names)} are not"
 
@@ -182,7 +183,7 @@ def _checkpoint(runs: Runs) -> Comparison:
     """As many numbers are stored as the model has different ones: names may change on the way, counts may not."""
     made = runs.once("reloaded", lambda: reloaded(runs.scenario))
     model = runs.scenario.pristine
-    kept = {_storage(tensor): tensor.numel() for tensor in model.state_dict(keep_vars=True).values()}
+    kept = {place_of(tensor): tensor.numel() for tensor in model.state_dict(keep_vars=True).values()}
     wanted, got = sum(kept.values()), sum(tensor.numel() for tensor in made[1].values())
     if wanted == got:
         return Comparison()

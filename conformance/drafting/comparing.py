@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from conformance import upstream
+from conformance import events, upstream
 from conformance.compare import Noise, compare_steps, crash_difference
 from conformance.drafting.modes import modes
 from conformance.endings import until_end
@@ -46,6 +46,7 @@ def matches_plain(runs: Runs, part: str) -> Comparison:
     outcome = own.outcome(parts)
     result = works(runs, outcome, "plain decoding works")
     if result is None:
+        runs.events |= _stops(runs, outcome, own.start(parts))
         result = _steps(runs, outcome, own.start(parts))
         for index, row in enumerate(own.rows):
             if not result.differences:
@@ -53,6 +54,14 @@ def matches_plain(runs: Runs, part: str) -> Comparison:
     if result.differences and feeds_other_tokens(runs):
         return Comparison(not_applicable=OTHER_TOKENS)
     return result
+
+
+def _stops(runs: Runs, outcome: Outcome, start: int) -> set[str]:
+    """How the rows stopped, where nothing but the settings says so."""
+    own = modes(runs)
+    assert outcome.sequences is not None
+    new = zip(own.rows, outcome.sequences[:, start:].tolist(), strict=True)
+    return set() if own.plan.stop_at else events.of_rows(runs.scenario, new)
 
 
 def _steps(runs: Runs, outcome: Outcome, start: int) -> Comparison:

@@ -12,7 +12,6 @@ regular expressions over them, relative to the model that declares them (see the
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle
@@ -20,6 +19,8 @@ from typing import Any
 
 import torch
 from torch import nn
+
+from conformance.tying import matching
 
 
 class TyingError(ValueError):
@@ -30,12 +31,6 @@ def named_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     """Every parameter and buffer under every name it has."""
     named = dict(model.named_parameters(remove_duplicate=False))
     return {**named, **dict(model.named_buffers(remove_duplicate=False))}
-
-
-def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names that a pattern means, sorted: whole, or up to a dot or through it."""
-    whole = re.compile(rf"(?:{pattern})(?:(?<=\.).+|\..+)?")
-    return sorted(name for name in names if whole.fullmatch(name))
 
 
 def expand(declared: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -37,10 +37,20 @@ def write(folder: Path, measured: Iterable[tuple[str, list[Cell]]], cases: int) 
     for name, cells in measured:
         table[name] = [asdict(cell) for cell in cells]
         document = {"versions": upstream.versions(), "cases": cases, "architectures": dict(sorted(table.items()))}
-        write_atomically(folder / "sensitivity.json", json.dumps(document, indent=1) + "\n")
+        write_atomically(folder / "sensitivity.json", _one_line_a_cell(document))
     page = folder / "sensitivity.md"
     write_atomically(page, render(table, cases))
     return page
+
+
+def _one_line_a_cell(document: dict[str, Any]) -> str:
+    """The document as JSON with each cell on a line of its own, so that what changed can be read."""
+    cells = ",\n".join(
+        f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(cell)}" for cell in table) + "\n  ]"
+        for name, table in document["architectures"].items()
+    )
+    head = json.dumps({key: value for key, value in document.items() if key != "architectures"}, indent=1)
+    return f'{head.removesuffix("}").rstrip()},\n "architectures": {{\n{cells}\n }}\n}}\n'
 
 
 def unexplained(table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def one_case(scenario: Scenario, wanted: Iterable[str], seed: int) -> tuple[Seen
             if isinstance(got, str):
                 absent[kind, fault] = got
             else:
-                found[kind, fault] = bool((got - right).abs().nan_to_num(0.0).max() > bound)
+                found[kind, fault] = got is None or bool((got - right).abs().nan_to_num(0.0).max() > bound)
         return input_ids
 
     with torch.no_grad():
@@ -67,8 +67,11 @@ class _Step:
     tokens: torch.Tensor
     kwargs: dict[str, Any]
 
-    def logits(self, plant: Plant, moved: bool = False) -> torch.Tensor | str:
-        """The next logits, (rows, vocabulary), after a change to a copy of the cache; or why it cannot be made."""
+    def logits(self, plant: Plant, moved: bool = False) -> torch.Tensor | str | None:
+        """The next logits, (rows, vocabulary), after a change to a copy of the cache; or why it cannot be made.
+
+        None where the forward raises, which nobody overlooks: a selector of blocks meets a position past the last one.
+        """
         ours = copy.deepcopy(self.kwargs)
         reason = plant(ours.get(upstream.cache_name(ours) or ""))
         if reason:
@@ -77,7 +80,10 @@ class _Step:
         reason = shift(inputs) if moved else ""
         if reason:
             return reason
-        logits: torch.Tensor = self.model(**inputs, return_dict=True).logits
+        try:
+            logits: torch.Tensor = self.model(**inputs, return_dict=True).logits
+        except (IndexError, RuntimeError):
+            return None
         return logits[:, -1].double()
 
     def begins_a_chunk(self) -> bool:

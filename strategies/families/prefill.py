@@ -7,8 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.architectures import catalogue
-from conformance.architectures.media import takes_media
+from conformance.architectures.cells import decoder_only
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
@@ -28,7 +27,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
     drafter = draw(
-        drafters(decoder_only=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
+        drafters(early_exit=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
     )
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
@@ -36,14 +35,9 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
 
 
-def decoder_only(architecture: str) -> bool:
-    """Whether a type has no encoder that reads the prompt; the mapping of speech models holds both."""
-    return catalogue.get(architecture).task != "seq2seq" or takes_media(architecture)
-
-
-def drafters(*, decoder_only: bool, always: bool = False) -> st.SearchStrategy[str]:
+def drafters(*, early_exit: bool, always: bool = False) -> st.SearchStrategy[str]:
     """Who drafts: nobody in two of five draws, unless `always`. The first layers draft for decoders only."""
-    known = [drafter for drafter in DRAFTERS if decoder_only or drafter != "early_exit"]
+    known = [drafter for drafter in DRAFTERS if early_exit or drafter != "early_exit"]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
 
@@ -52,7 +46,7 @@ def drafters(*, decoder_only: bool, always: bool = False) -> st.SearchStrategy[s
 def prompts_for(draw: st.DrawFn, model: ModelSpec, drafter: str) -> Prompt:
     """One row where something is drafted, but for one draw in twelve, which is then refused; else one to three."""
     vocabulary = vocabulary_of(model)
-    drawn = draw(st.sampled_from((1, 2, 1, 2, 3)) if drafter == "none" else rarely(2, 1, one_in=12))
+    drawn = draw(st.sampled_from((1, 2, 2, 2, 3)) if drafter == "none" else rarely(2, 1, one_in=12))
     few = drafter != "none" and draw(st.booleans())
     return draw(
         prompts(

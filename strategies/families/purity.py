@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from conformance.architectures import catalogue
-from conformance.architectures.cells import reachable
+from conformance.architectures.cells import decoder_only, reachable
 from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.purity import PurityPlan
@@ -20,11 +19,11 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     """
     if draw(rarely(True, False, one_in=12)):
         return PurityPlan(by_itself=draw(st.sampled_from(sorted(recipes()))))
-    decoder_only = catalogue.get(model.architecture).task == "causal"
-    full = decoder_only and set(reachable(model.architecture)) == {"full"}
+    alone = decoder_only(model.architecture)
+    full = alone and set(reachable(model.architecture)) == {"full"}
     return PurityPlan(
         keywords=draw(rarely(True, False, one_in=3)),
-        encoded=not decoder_only and draw(rarely(True, False, one_in=3)),
+        encoded=not alone and draw(rarely(True, False, one_in=3)),
         quantized=full and draw(rarely(True, False, one_in=6)),
         raises=draw(st.integers(1, min(4, settings.max_new_tokens))) if draw(rarely(True, False, one_in=3)) else 0,
     )

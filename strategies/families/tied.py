@@ -12,12 +12,13 @@ from conformance.plans.tied import TiedPlan
 from conformance.strategies.cases import models, vocabulary_of
 from conformance.strategies.prompts import prompts
 from conformance.strategies.settings import settings
-from conformance.strategies.tying import KINDS, fits, shapes_of, tied_weights
+from conformance.strategies.tying import room, tied_weights
 
 # The events that one kind of tie leads to.
 LEADS_TO = {
     "tie: encoder and decoder": ("encoder-decoder",),
     "tie: embeddings": ("embeddings",),
+    "tie: a module by its name": ("module",),
     "tie: overlapping patterns": ("overlapping", "nested"),
     "tie: several targets": ("pattern", "chain"),
 }
@@ -28,9 +29,9 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     """A model with tied weights, a short prompt, and a wrong pair once in four draws; shrinks to two names tied."""
     model = draw(models(architecture, towards=towards, tied=False))
     wanted = [kind for event, kinds in LEADS_TO.items() if event in towards for kind in kinds]
-    shapes = shapes_of(architecture, model.config)
-    kinds = [kind for kind in wanted if fits(kind, shapes)] or [kind for kind in KINDS if fits(kind, shapes)]
-    tied = draw(tied_weights(architecture=architecture, config=model.config, kinds=kinds))
+    possible = room(architecture, model.config, running=False)
+    kinds = [kind for kind in wanted if kind in possible] or possible
+    tied = draw(tied_weights(architecture=architecture, config=model.config, kinds=kinds, running=False))
     wrong: Any = draw(st.sampled_from(("", "", "", "target", "", "", "source", "two sources")))
     prompt = draw(prompts(vocabulary=vocabulary_of(model), rows=(1, 2), length=(1, 8)))
     chosen = draw(settings(vocabulary=vocabulary_of(model), rows=len(prompt.rows), new_tokens=(1, 4), sampling=False))

@@ -133,6 +133,23 @@ def loading_forgets_a_tie() -> Iterator[None]:
 
 
 @contextmanager
+def tying_takes_the_neighbour() -> Iterator[None]:
+    """Two norms of the first block become one as soon as anything of the model's own is tied."""
+    right = PreTrainedModel.get_expanded_tied_weights_keys
+
+    def expanded(self, all_submodels=False):
+        found = right(self, all_submodels)
+        block = "model.layers.0."
+        known = dict(self.named_parameters(remove_duplicate=False))
+        if found and f"{block}input_layernorm.weight" in known:
+            found[f"{block}post_attention_layernorm.weight"] = f"{block}input_layernorm.weight"
+        return found
+
+    with patch.object(PreTrainedModel, "get_expanded_tied_weights_keys", expanded):
+        yield
+
+
+@contextmanager
 def wrong_ties_are_ignored() -> Iterator[None]:
     """Patterns that cannot be resolved tie nothing, and nobody is told."""
     right = PreTrainedModel.get_expanded_tied_weights_keys

@@ -16,6 +16,12 @@ FAULTS = (
         also={WRONG: "the release itself accepts a second source"},
     ),
     Fault(
+        TIED,
+        _seen(("tied", "more than said"), ("untied", "making")),
+        planted=planted.tying_takes_the_neighbour,
+        also={WRONG: "the release itself accepts a second source"},
+    ),
+    Fault(
         WRONG,
         _seen(("silent", "target"), ("silent", "source"), ("silent", "two sources")),
         planted=planted.wrong_ties_are_ignored,
