@@ -80,9 +80,9 @@ def _trimmed(layer: Any, path: str, tensor: torch.Tensor) -> tuple[torch.Tensor,
     return tensor.narrow(axis, 0, max(min(length, room), 0)), False
 
 
-def stored(cache: Any) -> dict[str, int]:
-    """Path → the number of states that every tensor holds for a row."""
-    return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in visible(cache).items()}
+def stored(shown: Mapping[str, tuple[torch.Tensor, bool]]) -> dict[str, int]:
+    """Path → the number of states that every visible tensor holds for a row."""
+    return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in shown.items()}
 
 
 def overfull(cache: Any) -> str | None:
@@ -109,7 +109,7 @@ def apart(
         if mine.ndim != wanted.ndim or mine.numel() == 0:
             continue
         mine, wanted = _common(mine, wanted, at_end), _common(wanted, mine, at_end)
-        size = _gap(mine.double(), wanted.double())
+        size = _gap(mine, wanted)
         if size > worst:
             worst, place = size, path
     return worst, place
@@ -124,6 +124,9 @@ def _common(one: torch.Tensor, other: torch.Tensor, at_end: bool) -> torch.Tenso
 
 
 def _gap(mine: torch.Tensor, wanted: torch.Tensor) -> float:
+    if mine.dtype == wanted.dtype and torch.equal(mine, wanted):
+        return 0.0
+    mine, wanted = mine.double(), wanted.double()
     finite = wanted.isfinite()
     if not torch.equal(mine.isfinite(), finite):
         return float("inf")

@@ -17,7 +17,8 @@ from conformance.plans.rollback_programs import cut
 from conformance.programs.copying import copied
 from conformance.reference.decode import OtherTokensFed, fed_tokens
 
-Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
+Group = tuple[tuple[int, ...], ...]  # what one forward feeds: the tokens of each row
+Groups = tuple[Group, ...]  # of each forward after the prompt
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Machine:
         return {name: _picked(value, self.sources, batch) for name, value in values.items()}
 
 
-def frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+def frozen(rows: Sequence[Sequence[int]]) -> Group:
     """A group of tokens for each row, as a key."""
     return tuple(tuple(row) for row in rows)
 

@@ -11,7 +11,7 @@ import torch
 from conformance.compare import Noise, compare_steps
 from conformance.outcome import Crash
 from conformance.programs import contents
-from conformance.programs.machine import Groups, Machine, Prepared
+from conformance.programs.machine import Group, Groups, Machine, Prepared
 from conformance.programs.steps import refuses
 from conformance.runs import Runs
 from conformance.verdicts import Comparison
@@ -37,6 +37,7 @@ class Truths:
     def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
         self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
         self._told: dict[Any, Mapping[str, Any]] = {}
+        self._shown: dict[Any, Mapping[str, tuple[torch.Tensor, bool]]] = {}
         self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
 
     def strictly(self) -> Truths:
@@ -80,14 +81,48 @@ class Truths:
             self._told[key] = contents.told(self.of(groups, sources)[0].cache)
         return self._told[key]
 
+    def shown(self, groups: Groups, sources: Sequence[int]) -> Mapping[str, tuple[torch.Tensor, bool]]:
+        """The visible contents of such a cache."""
+        key = (tuple(sources), groups)
+        if key not in self._shown:
+            self._shown[key] = contents.visible(self.of(groups, sources)[0].cache)
+        return self._shown[key]
+
     def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
-        expected, result = self.of(groups, sources)[1], Comparison()
+        return self._compared(got, self.of(groups, sources)[1], groups, sources)
+
+    def _compared(
+        self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]
+    ) -> Comparison:
+        result = Comparison()
+        if got.dtype == expected.dtype and torch.equal(got, expected):  # the usual case, told in one step
+            return result
         for row in range(len(sources)):
             noise = self._noise(groups, sources, row, got.shape[1])
             where = f"row {row} " if len(sources) > 1 else ""
             result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
         return result
+
+    def fed_next(self, groups: Groups, before: Groups, sources: Sequence[int]) -> tuple[Group, torch.Tensor] | None:
+        """What followed these groups when there were more, and the true logits after it; None where nothing did.
+
+        group: one token a row; logits: shape (rows, 1, vocabulary), of the forward that fed it with its neighbours.
+        """
+        kept, seen = sum(len(group[0]) for group in groups), 0
+        for number, group in enumerate(before):
+            size = len(group[0])
+            if kept < seen + size:
+                at = kept - seen
+                logits = self.of(before[: number + 1], sources)[1][:, at : at + 1]
+                return tuple(row[at : at + 1] for row in group), logits
+            seen += size
+        return None
+
+    def same(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]) -> bool:
+        """Whether logits after these groups are expected ones without a doubt."""
+        found = self._compared(got, expected, groups, sources)
+        return not found.differences and not found.ties
 
     def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
         """Whether these caches say of one more token what recomputing everything says."""
