@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-
 PICKLED = frozenset({type(None), bool, int, float, str, list, dict, tuple, set, OrderedDict})
 
 

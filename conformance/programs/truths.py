@@ -90,9 +90,9 @@ class Truths:
 
     def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
-        return self._compared(got, self.of(groups, sources)[1], groups, sources)
+        return self._judged(got, self.of(groups, sources)[1], groups, sources)
 
-    def _compared(
+    def _judged(
         self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]
     ) -> Comparison:
         result = Comparison()
@@ -121,7 +121,7 @@ class Truths:
 
     def same(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]) -> bool:
         """Whether logits after these groups are expected ones without a doubt."""
-        found = self._compared(got, expected, groups, sources)
+        found = self._judged(got, expected, groups, sources)
         return not found.differences and not found.ties
 
     def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:

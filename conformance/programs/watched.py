@@ -25,9 +25,8 @@ def look(machine: Machine, truths: Truths, *before: Groups) -> Comparison:
     """
     sources = tuple(machine.sources)
     result = compare_lengths(machine, truths) if machine.filled else _compare_emptiness(machine)
-    if not result.differences:
-        if not any(_goes_on_as_before(machine, truths, groups) for groups in before):
-            result += _compare_next(machine, truths)
+    if not result.differences and not any(_goes_on_as_before(machine, truths, groups) for groups in before):
+        result += _compare_next(machine, truths)
     if not result.differences and machine.filled:
         result += _compare_contents(machine, truths)
     if result.differences and not truths.trusted(sources, machine.groups, *before):
