@@ -92,9 +92,7 @@ class Truths:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
         return self._judged(got, self.of(groups, sources)[1], groups, sources)
 
-    def _judged(
-        self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]
-    ) -> Comparison:
+    def _judged(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         result = Comparison()
         if got.dtype == expected.dtype and torch.equal(got, expected):  # the usual case, told in one step
             return result
@@ -124,9 +122,9 @@ class Truths:
         found = self._judged(got, expected, groups, sources)
         return not found.differences and not found.ties
 
-    def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
-        """Whether these caches say of one more token what recomputing everything says."""
-        return self.strict or all(self._as_recomputed(groups, sources) for groups in set(histories))
+    def trusted(self, sources: Sequence[int], groups: Groups) -> bool:
+        """Whether such a cache says of one more token what recomputing everything says."""
+        return self.strict or self._as_recomputed(groups, sources)
 
     def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
         found = self.recomputed((*groups, ((PROBE,),) * len(sources)), sources)

@@ -18,18 +18,21 @@ from conformance.verdicts import Comparison, Difference
 CONTENTS_BOUND = 1e-3  # relative to the largest of a tensor: rounding is far below, another token's states far above
 
 
-def look(machine: Machine, truths: Truths, *before: Groups) -> Comparison:
+Seen = tuple[Groups, tuple[int, ...]]  # the tokens of each forward, and the rows of the prompt that were fed them
+
+
+def look(machine: Machine, truths: Truths, before: Seen | None = None) -> Comparison:
     """Compare lengths, masks, visible contents and the logits of one more token with the truth.
 
-    `before`: the groups before what was done, which have to be right as well.
+    `before`: what the cache had seen before what was done; it has to be right as well.
     """
-    sources = tuple(machine.sources)
     result = compare_lengths(machine, truths) if machine.filled else _compare_emptiness(machine)
-    if not result.differences and not any(_goes_on_as_before(machine, truths, groups) for groups in before):
+    if not result.differences and not (before and _goes_on_as_before(machine, truths, before[0])):
         result += _compare_next(machine, truths)
     if not result.differences and machine.filled:
         result += _compare_contents(machine, truths)
-    if result.differences and not truths.trusted(sources, machine.groups, *before):
+    seen = {(machine.groups, tuple(machine.sources)), *([before] if before else [])}
+    if result.differences and not all(truths.trusted(sources, groups) for groups, sources in seen):
         return Comparison(not_applicable=LOWER)
     return result
 
