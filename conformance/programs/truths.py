@@ -14,6 +14,7 @@ from conformance.programs import contents
 from conformance.programs.machine import Group, Groups, Machine, Prepared
 from conformance.programs.steps import refuses
 from conformance.runs import Runs
+from conformance.statefulness import keeps_state
 from conformance.verdicts import Comparison
 
 PROBE = 1  # the token that is fed to look ahead
@@ -48,9 +49,9 @@ class Truths:
 
     def empty(self, sources: Sequence[int] | None = None) -> Machine:
         """A machine with an empty cache of the class, for these rows of the prompt (None: all)."""
-        return Machine.empty(
-            self.model, self.prepared, range(self.prepared.input_ids.shape[0]) if sources is None else sources
-        )
+        rows = range(self.prepared.input_ids.shape[0]) if sources is None else sources
+        owns = keeps_state(self.runs.case.model.architecture)
+        return Machine.empty(self.model, self.prepared, rows, owns_model=owns)
 
     def of(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
         """The cache that these rows of the prompt and these groups fill, and the logits of its last forward.

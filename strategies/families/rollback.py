@@ -100,7 +100,8 @@ def _going_on(program: list[Op]) -> list[Op]:
 @lru_cache
 def _parts(vocabulary: int, rows: int) -> st.SearchStrategy[list[Op]]:
     trips = _round_trips(vocabulary)
-    return st.one_of(_feeds(vocabulary), _crops(), trips, trips, trips, _others(rows))
+    moved = _round_trips(vocabulary, rows)
+    return st.one_of(_feeds(vocabulary), _crops(), trips, trips, moved, _others(rows))
 
 
 def _feeds(vocabulary: int) -> st.SearchStrategy[list[Op]]:
@@ -114,18 +115,26 @@ def _crops() -> st.SearchStrategy[list[Op]]:
 
 
 @st.composite
-def _round_trips(draw: st.DrawFn, vocabulary: int) -> list[Op]:
-    """Recording, one or two forwards, and a crop of none of it, some of it, all of it or two more."""
+def _round_trips(draw: st.DrawFn, vocabulary: int, rows: int = 0) -> list[Op]:
+    """Recording, one or two forwards, and a crop of none of it, some of it, all of it or two more.
+
+    rows: with rows moved before the crop, of a batch of so many, so that what was recorded has to move, too (0: not).
+    """
     feeds = draw(_feeds(vocabulary)) + (draw(_feeds(vocabulary)) if draw(st.booleans()) else [])
     fed = sum(len(op.tokens) for op in feeds)
-    return [Op(op="record"), *feeds, Op(op="crop", count=draw(st.integers(0, fed + 2)))]
+    moves = draw(_moves(rows)) if rows else []
+    return [Op(op="record"), *feeds, *moves, Op(op="crop", count=draw(st.integers(0, fed + 2)))]
 
 
-def _others(rows: int) -> st.SearchStrategy[list[Op]]:
+def _moves(rows: int) -> st.SearchStrategy[list[Op]]:
     order = st.lists(st.integers(0, max(rows - 1, 1)), min_size=1, max_size=rows).map(tuple)
     return st.one_of(
         order.map(lambda drawn: [Op(op="select", rows=drawn)]),
         order.map(lambda drawn: [Op(op="reorder", rows=drawn)]),
         st.just([Op(op="repeat", count=2)]),
-        st.just([Op(op="reset"), Op(op="prefill")]),
     )
+
+
+def _others(rows: int) -> st.SearchStrategy[list[Op]]:
+    moves = _moves(rows)
+    return st.one_of(moves, moves, moves, st.just([Op(op="reset"), Op(op="prefill")]))
