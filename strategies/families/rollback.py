@@ -87,7 +87,8 @@ def _on_one_cache(draw: st.DrawFn, vocabulary: int, rows: int) -> list[Op]:
 
 def _going_on(program: list[Op]) -> list[Op]:
     """Without crops of more than there is, but for the last operation: nothing after such a crop can be judged."""
-    fed, kept = 0, []
+    fed = 0
+    kept: list[Op] = []
     for op in program[:-1]:
         if op.op == "crop":
             op = op.replace(count=min(op.count, fed))
