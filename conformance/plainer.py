@@ -23,9 +23,15 @@ TOLD_BY_PLACE: dict[str, dict[str, Any]] = {"eos": {"eos_at": (), "eos_unused": 
 def plainer(failure: Failure, subject: Subject, deadline: float) -> Failure:
     """The same failure with every setting at its plainest value that it does without, as far as time allows."""
     best, changed = failure, True
+    tried: set[Case] = set()  # two ways of making a case plainer often lead to the same one
     while changed and time.time() < deadline:
         changed = False
         for case in plainer_cases(best.case):
+            if case in tried:
+                continue
+            if time.time() >= deadline:
+                break
+            tried.add(case)
             found = same_failure(failure.key, case, subject)
             if found is not None:
                 best, changed = replace(found, index=failure.index, source=failure.source), True

@@ -6,14 +6,18 @@ import pytest
 import torch
 from toolbox import small_case
 
+from conformance.failures import Failure
 from conformance.judge import judge
+from conformance.plainer import plainer
 from conformance.plans.rollback import RollbackPlan
 from conformance.plans.rollback_programs import Op, crop_events, reach_of, unfed
 from conformance.programs import contents
 from conformance.programs.copying import copied
-from conformance.programs.prepared import steps_of, truths_of
+from conformance.programs.prepared import interpreter, run, steps_of, truths_of
+from conformance.programs.truths import Unusable
 from conformance.reporting.constants.rollback import Table
 from conformance.runs import Runs
+from conformance.signature import Key
 from conformance.snapshots import changes
 from conformance.subjects.installed import Installed
 
@@ -55,6 +59,46 @@ def test_what_breaks_one_cache_is_followed_by_the_next():
     assert [str(step.op) for step in steps] == ["record()", "crop(1)", *(str(op) for op in program[4:])]
     assert steps[1].crash.differences
     assert not any(step.broken for step in steps[2:])
+
+
+def test_rows_that_are_left_are_judged_after_a_feed_too():
+    """What was right before is asked of the rows that were there, or nothing could be blamed on losing some."""
+    steps = steps_of(Runs(case_of("lfm2", PREFILL, FEED, Op(op="select", rows=(1,))), Installed()))
+    assert steps[-1].crash.differences or steps[-1].wrong.differences
+
+
+def test_tokens_that_raise_end_one_cache_only(monkeypatch):
+    found = interpreter(Runs(case_of("llama", PREFILL), Installed()))
+    right = found.truths.of
+
+    def of(groups, sources):
+        if len(groups) > 1:
+            raise Unusable(IndexError("too long"))
+        return right(groups, sources)
+
+    monkeypatch.setattr(found.truths, "of", of)
+    steps = run(found, (PREFILL, FEED, FEED, CROP, FRESH, PREFILL, FEED))
+    assert [step.op for step in steps] == [PREFILL, FEED, PREFILL, FEED]
+    nothing = interpreter(Runs(case_of("llama", PREFILL), Installed()))
+    monkeypatch.setattr(nothing.truths, "of", lambda groups, sources: of((groups, groups), sources))
+    with pytest.raises(Unusable):
+        run(nothing, (PREFILL, FEED))
+
+
+def test_a_long_program_shrinks_to_what_fails():
+    long = (RECORD, PREFILL, FEED, FEED, Op(op="reorder", rows=(1, 0)), FEED, Op(op="repeat", count=2), FEED, CROP)
+    check = "batch-operations-move-every-state"
+    case = case_of("lfm2", *long)
+    difference = judge(case, (check,), Installed()).verdicts[check].differences[0]
+    failure = Failure(Key.of(check, difference), case, difference)
+    assert len(plainer(failure, Installed(), deadline=float("inf")).case.plan.program) <= 4
+
+
+def test_states_that_are_gone_are_far():
+    wanted = {"keys": (torch.ones(2, 1, 3), True)}
+    for got in ({}, {"keys": (torch.ones(0), True)}, {"keys": (torch.ones(1, 1, 3), True)}):
+        assert contents.apart(got, wanted) == (float("inf"), "keys")
+    assert contents.apart({"keys": (torch.ones(2, 4, 3), True)}, wanted) == (0.0, "")
 
 
 def test_a_plain_cache_is_no_encoder_decoder_cache():

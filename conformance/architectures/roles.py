@@ -47,6 +47,9 @@ RULES: tuple[tuple[str, str], ...] = (
     (r"conv_kernel_size|short_conv_kernel_size|ple_conv_kernel_size", "conv_kernel"),
     # Chunks, blocks, windows, selectors. Two of the windows are halved by their models.
     (r"(mamba_|attention_)?chunk_size|(local|lsh)_attn_chunk_length|floor_scale", "chunk"),
+    # How many tokens a layer of that kind compresses into one, listed by kinds of layer: two sizes, both soon crossed.
+    (r"heavily_compressed_attention", "2*chunk"),
+    (r"compressed_sparse_attention", "chunk"),
     (r"local_attention|attention_window", "2*window"),
     (r"sliding_window(_size)?|attention_window_size|local_radius|window_size", "window"),
     (r"local_attention_window_len", "window"),

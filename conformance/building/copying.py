@@ -11,10 +11,13 @@ import copy
 import io
 import pickle
 import sys
+from collections import OrderedDict
 from types import FunctionType
 from typing import Any
 
 import torch
+
+PICKLED = frozenset({type(None), bool, int, float, str, list, dict, tuple, set, OrderedDict})
 
 
 class Copier:
@@ -52,6 +55,8 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, value: Any) -> int | None:
         """The value's place among those that are kept as they are; None for what is pickled."""
+        if type(value) in PICKLED:  # asked for thousands of times
+            return None
         if not (isinstance(value, torch.Tensor) or (isinstance(value, (type, FunctionType)) and not _is_found(value))):
             return None
         if id(value) not in self._places:

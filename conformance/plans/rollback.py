@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
-from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, unfed, windows_of
+from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, shorter, unfed, windows_of
 
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
@@ -64,7 +64,7 @@ class RollbackPlan(Plan, family="rollback"):
         )
 
     def plainer(self) -> Iterator[Self]:
-        """Without one part; on one cache alone; without one operation; with less fed, taken back or picked."""
+        """Without one part; on one cache alone; without some operations; with less fed, taken back or picked."""
         for name in ("cache", "slack", "earlier", "beams", "draft"):
             if getattr(self, name) != getattr(PLAIN, name):
                 yield self.replace(**{name: getattr(PLAIN, name)})
@@ -73,6 +73,7 @@ class RollbackPlan(Plan, family="rollback"):
             yield self.replace(program=())
         if len(caches) > 1:
             yield from (self.replace(program=one) for one in caches)
+        yield from (self.replace(program=less) for less in shorter(self.program))
         for at, op in enumerate(self.program):
             yield self.replace(program=(*self.program[:at], *self.program[at + 1 :]))
             yield self.replace(program=(*self.program[:at], *unfed(self.program[at + 1 :], len(op.tokens))))

@@ -60,6 +60,18 @@ def segments(program: Sequence[Op]) -> list[tuple[Op, ...]]:
     return [tuple(part) for part in parts]
 
 
+def shorter(program: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
+    """The program without a half of its operations, without a quarter, and so on, the last ones first.
+
+    What comes after the operation that shows a failure is not needed, and goes in a few steps.
+    """
+    size = len(program) // 2
+    while size > 1:
+        for end in range(len(program), 0, -size):
+            yield (*program[: max(end - size, 0)], *program[end:])
+        size //= 2
+
+
 def unfed(program: Sequence[Op], count: int) -> tuple[Op, ...]:
     """What follows a forward of `count` tokens that is left out: its first crop takes as many tokens fewer back."""
     at = next((number for number, op in enumerate(program) if op.op == "crop"), len(program))

@@ -80,9 +80,9 @@ def _trimmed(layer: Any, path: str, tensor: torch.Tensor) -> tuple[torch.Tensor,
     return tensor.narrow(axis, 0, max(min(length, room), 0)), False
 
 
-def stored(cache: Any) -> dict[str, int]:
-    """Path → the number of states that every tensor holds for a row."""
-    return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in visible(cache).items()}
+def stored(shown: Mapping[str, tuple[torch.Tensor, bool]]) -> dict[str, int]:
+    """Path → the number of states that every visible tensor holds for a row."""
+    return {path: tensor.numel() // max(tensor.shape[0], 1) for path, (tensor, _) in shown.items()}
 
 
 def overfull(cache: Any) -> str | None:
@@ -100,19 +100,24 @@ def apart(
     """How far the visible states are from the expected ones, relative to the largest of their tensor, and where.
 
     Where one side stores more, the newest that both have are compared: what is needed is for the next forward to tell.
+    States that are gone, or of other rows or another dtype, are infinitely far: some wait for many forwards to be read.
     """
     worst, place = 0.0, ""
     for path, (wanted, at_end) in expected.items():
-        if path not in got or wanted.numel() == 0:
+        if wanted.numel() == 0:
             continue
-        mine = got[path][0]
-        if mine.ndim != wanted.ndim or mine.numel() == 0:
-            continue
+        mine = got[path][0] if path in got else None
+        if mine is None or mine.numel() == 0 or not _alike(mine, wanted):
+            return float("inf"), path
         mine, wanted = _common(mine, wanted, at_end), _common(wanted, mine, at_end)
-        size = _gap(mine.double(), wanted.double())
+        size = _gap(mine, wanted)
         if size > worst:
             worst, place = size, path
     return worst, place
+
+
+def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.ndim == other.ndim and one.shape[0] == other.shape[0] and one.dtype == other.dtype
 
 
 def _common(one: torch.Tensor, other: torch.Tensor, at_end: bool) -> torch.Tensor:
@@ -124,6 +129,9 @@ def _common(one: torch.Tensor, other: torch.Tensor, at_end: bool) -> torch.Tenso
 
 
 def _gap(mine: torch.Tensor, wanted: torch.Tensor) -> float:
+    if mine.dtype == wanted.dtype and torch.equal(mine, wanted):
+        return 0.0
+    mine, wanted = mine.double(), wanted.double()
     finite = wanted.isfinite()
     if not torch.equal(mine.isfinite(), finite):
         return float("inf")

@@ -64,5 +64,6 @@ def _is_expanded(tensor: torch.Tensor) -> bool:
 def _is_walked(kind: Any) -> bool:
     """Whether objects of this class are their attributes and nothing else."""
     usual = kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
-    own = hasattr(kind, "__deepcopy__") or hasattr(kind, "__slots__") or hasattr(kind, "__getnewargs__")
+    slots = any(vars(base).get("__slots__") for base in kind.__mro__)  # empty ones, as those of `ABC`, hold nothing
+    own = hasattr(kind, "__deepcopy__") or slots or hasattr(kind, "__getnewargs__")
     return usual and not own and hasattr(kind, "__dict__") and not issubclass(kind, OTHERS)

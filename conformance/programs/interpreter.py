@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,8 +15,8 @@ from conformance.plans.rollback_programs import Op, fed, picked, repeats
 from conformance.programs import contents
 from conformance.programs.machine import Groups, Machine, frozen
 from conformance.programs.steps import Step, refuses
-from conformance.programs.truths import LOWER, Truths
-from conformance.programs.watched import compare_lengths, growth, look
+from conformance.programs.truths import LOWER, Truths, Unusable
+from conformance.programs.watched import Seen, compare_lengths, growth, look
 from conformance.verdicts import Comparison
 
 SPOILT = "recording has spoiled it before"
@@ -31,6 +32,7 @@ class Interpreter:
     def __init__(self, truths: Truths, start: Callable[[], Machine], *, plain: bool = True) -> None:
         self.truths, self._start, self._plain = truths, start, plain
         self.steps: list[Step] = []
+        self._raised: Unusable | None = None
         self._renew()
 
     def _renew(self) -> None:
@@ -50,18 +52,33 @@ class Interpreter:
         return self.machine.groups
 
     def run(self, program: Iterable[Op]) -> list[Step]:
-        """Do every operation; after one that leaves a cache that is not to be relied on, those from a new cache on."""
+        """Do every operation; after one that leaves a cache that is not to be relied on, those from a new cache on.
+
+        So, too, where the tokens alone raise: what was done before that stays told. Raises Unusable where nothing was.
+        """
         for op in program:
             if op.op == "fresh":
-                self._settle()
+                self._relying(self._settle)
                 self._renew()
             elif not self._broken:
-                act: Callable[[Op], Step | None] = getattr(self, f"_{op.op}")
-                step = act(op)
-                self.steps += [] if step is None else [step]
-                self._broken = step is not None and step.broken
-        self._settle()
+                self._relying(partial(self._do, op))
+        self._relying(self._settle)
+        if self._raised is not None and not self.steps:
+            raise self._raised
         return self.steps
+
+    def _relying(self, act: Callable[[], None]) -> None:
+        """Do it, relying on the truth; where that raises, this cache cannot be judged any further."""
+        try:
+            act()
+        except Unusable as error:
+            self._raised, self._broken = self._raised or error, True
+
+    def _do(self, op: Op) -> None:
+        act: Callable[[Op], Step | None] = getattr(self, f"_{op.op}")
+        step = act(op)
+        self.steps += [] if step is None else [step]
+        self._broken = step is not None and step.broken
 
     def _settle(self) -> None:
         """Look at what was recorded last."""
@@ -182,7 +199,7 @@ class Interpreter:
         """Do it; `then`: what that does to the tokens that are left; comparable: whether anything is to compare."""
         step, before = Step(op), contents.everything(self.machine.cache)
         earlier = self.machine.copy() if self._owed else None
-        self._untouched, groups = False, self.groups
+        self._untouched, seen = False, (self.groups, tuple(self.machine.sources))
         try:
             act()
         except Exception as error:  # noqa: BLE001 - the cache under test may raise anything
@@ -196,11 +213,11 @@ class Interpreter:
         if then is not None:
             then()
         if comparable():
-            self._look(step, groups, earlier)
+            self._look(step, seen, earlier)
         self.moved = op.op
         return step
 
-    def _look(self, step: Step, before: Groups, earlier: Machine | None) -> None:
+    def _look(self, step: Step, before: Seen, earlier: Machine | None) -> None:
         """Look at what a step left; what recording has spoiled before it is blamed on the forward that recorded."""
         step.wrong = look(self.machine, self.truths, before)
         if step.wrong.differences and self._owed is not None and earlier is not None:

@@ -6,6 +6,7 @@ that prompt, each row at its own place of the batch, with the model's own prepar
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,8 @@ from conformance.plans.rollback_programs import cut
 from conformance.programs.copying import copied
 from conformance.reference.decode import OtherTokensFed, fed_tokens
 
-Groups = tuple[tuple[tuple[int, ...], ...], ...]  # of each forward after the prompt: the tokens of each row
+Group = tuple[tuple[int, ...], ...]  # what one forward feeds: the tokens of each row
+Groups = tuple[Group, ...]  # of each forward after the prompt
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Machine:
     """One cache in use.
 
     sources: which row of the prompt each row of the batch is; groups: of each forward after the prompt, the tokens of
-    each row that are left.
+    each row that are left; owns_model: whether each machine has a model of its own.
     """
 
     model: Any
@@ -66,16 +68,21 @@ class Machine:
     ids: torch.Tensor | None = None
     outputs: Any = None
     kwargs: dict[str, Any] = field(default_factory=dict)
+    owns_model: bool = False
 
     @classmethod
-    def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int]) -> Machine:
+    def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int], *, owns_model: bool = False) -> Machine:
         """A machine with an empty cache of its own."""
-        return cls(model, prepared, copied(prepared.cache), list(sources))
+        return cls(model, prepared, prepared.cache, list(sources), owns_model=owns_model).copy()
 
     def copy(self) -> Machine:
-        """The same, with a cache of its own, so that a look ahead changes nothing."""
+        """The same, with a cache of its own, so that a look ahead changes nothing.
+
+        And with a model of its own where the type keeps a part of its state on modules.
+        """
+        model = copy.deepcopy(self.model) if self.owns_model else self.model
         cache = copied(self.cache)
-        return replace(self, cache=cache, sources=list(self.sources), kwargs=dict(self.kwargs))
+        return replace(self, model=model, cache=cache, sources=list(self.sources), kwargs=dict(self.kwargs))
 
     @property
     def filled(self) -> bool:
@@ -140,7 +147,7 @@ class Machine:
         return {name: _picked(value, self.sources, batch) for name, value in values.items()}
 
 
-def frozen(rows: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+def frozen(rows: Sequence[Sequence[int]]) -> Group:
     """A group of tokens for each row, as a key."""
     return tuple(tuple(row) for row in rows)
 

@@ -11,9 +11,10 @@ import torch
 from conformance.compare import Noise, compare_steps
 from conformance.outcome import Crash
 from conformance.programs import contents
-from conformance.programs.machine import Groups, Machine, Prepared
+from conformance.programs.machine import Group, Groups, Machine, Prepared
 from conformance.programs.steps import refuses
 from conformance.runs import Runs
+from conformance.statefulness import keeps_state
 from conformance.verdicts import Comparison
 
 PROBE = 1  # the token that is fed to look ahead
@@ -37,6 +38,7 @@ class Truths:
     def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
         self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
         self._told: dict[Any, Mapping[str, Any]] = {}
+        self._shown: dict[Any, Mapping[str, tuple[torch.Tensor, bool]]] = {}
         self._made: dict[Any, tuple[Machine, torch.Tensor]] = {}
 
     def strictly(self) -> Truths:
@@ -47,9 +49,9 @@ class Truths:
 
     def empty(self, sources: Sequence[int] | None = None) -> Machine:
         """A machine with an empty cache of the class, for these rows of the prompt (None: all)."""
-        return Machine.empty(
-            self.model, self.prepared, range(self.prepared.input_ids.shape[0]) if sources is None else sources
-        )
+        rows = range(self.prepared.input_ids.shape[0]) if sources is None else sources
+        owns = keeps_state(self.runs.case.model.architecture)
+        return Machine.empty(self.model, self.prepared, rows, owns_model=owns)
 
     def of(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:
         """The cache that these rows of the prompt and these groups fill, and the logits of its last forward.
@@ -80,18 +82,50 @@ class Truths:
             self._told[key] = contents.told(self.of(groups, sources)[0].cache)
         return self._told[key]
 
+    def shown(self, groups: Groups, sources: Sequence[int]) -> Mapping[str, tuple[torch.Tensor, bool]]:
+        """The visible contents of such a cache."""
+        key = (tuple(sources), groups)
+        if key not in self._shown:
+            self._shown[key] = contents.visible(self.of(groups, sources)[0].cache)
+        return self._shown[key]
+
     def compare(self, got: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
         """Logits of shape (rows, n, vocabulary), last n after these groups, with the true ones."""
-        expected, result = self.of(groups, sources)[1], Comparison()
+        return self._judged(got, self.of(groups, sources)[1], groups, sources)
+
+    def _judged(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]) -> Comparison:
+        result = Comparison()
+        if got.dtype == expected.dtype and torch.equal(got, expected):  # the usual case, told in one step
+            return result
         for row in range(len(sources)):
             noise = self._noise(groups, sources, row, got.shape[1])
             where = f"row {row} " if len(sources) > 1 else ""
             result += compare_steps("logits", list(got[row]), list(expected[row]), noise, where, self.runs.bound)
         return result
 
-    def trusted(self, sources: Sequence[int], *histories: Groups) -> bool:
-        """Whether these caches say of one more token what recomputing everything says."""
-        return self.strict or all(self._as_recomputed(groups, sources) for groups in set(histories))
+    def fed_next(self, groups: Groups, before: Groups, sources: Sequence[int]) -> tuple[Group, torch.Tensor] | None:
+        """What followed these groups when there were more, and the true logits after it; None where nothing did.
+
+        group: one token a row; logits: shape (rows, 1, vocabulary), of the forward that fed it with its neighbours.
+        """
+        kept, seen = sum(len(group[0]) for group in groups), 0
+        for number, group in enumerate(before):
+            size = len(group[0])
+            if kept < seen + size:
+                at = kept - seen
+                logits = self.of(before[: number + 1], sources)[1][:, at : at + 1]
+                return tuple(row[at : at + 1] for row in group), logits
+            seen += size
+        return None
+
+    def same(self, got: torch.Tensor, expected: torch.Tensor, groups: Groups, sources: Sequence[int]) -> bool:
+        """Whether logits after these groups are expected ones without a doubt."""
+        found = self._judged(got, expected, groups, sources)
+        return not found.differences and not found.ties
+
+    def trusted(self, sources: Sequence[int], groups: Groups) -> bool:
+        """Whether such a cache says of one more token what recomputing everything says."""
+        return self.strict or self._as_recomputed(groups, sources)
 
     def _as_recomputed(self, groups: Groups, sources: Sequence[int]) -> bool:
         found = self.recomputed((*groups, ((PROBE,),) * len(sources)), sources)

@@ -41,7 +41,7 @@ def grows_in_an_assisted_run(runs: Runs) -> Comparison:
     runs.events.add("assisted: run")
     if assisted.sequences.shape != plain.sequences.shape:
         return Comparison(not_applicable="the assisted run decodes another number of tokens")
-    needed, kept = (contents.stored(upstream.cache_of(output)) for output in (plain, assisted))
+    needed, kept = (contents.stored(contents.visible(upstream.cache_of(run))) for run in (plain, assisted))
     for path, count in kept.items():
         if path in needed and count > needed[path]:
             got = f"{unnumbered(path)}: {count} numbers a row where {needed[path]} are needed"

@@ -46,6 +46,8 @@ BROKEN = (
     BrokenCache(SIZE, broken.recorded_states_are_kept, "mistral"),
     BrokenCache(RESET, broken.reset_zeroes_without_emptying),
     BrokenCache(BEAMS, broken.reorder_forgets_the_convolution, "lfm2"),
+    BrokenCache(BEAMS, broken.reorder_loses_what_waits, "deepseek_v4"),
+    BrokenCache(ROUND_TRIP, broken.reorder_forgets_what_is_recorded, "mistral", slow=True),
     BrokenCache(BATCH, broken.select_forgets_the_values),
     BrokenCache(NEGATIVE, broken.length_below_zero, slow=True),
 )

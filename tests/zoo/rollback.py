@@ -12,6 +12,7 @@ from unittest.mock import patch
 import torch
 from transformers.cache_utils import (
     Cache,
+    CacheLayerMixin,
     DynamicLayer,
     DynamicSlidingWindowLayer,
     EncoderDecoderCache,
@@ -97,6 +98,33 @@ def reorder_forgets_the_convolution() -> AbstractContextManager[None]:
         return reorder_cache
 
     return instead(LinearAttentionCacheLayerMixin, "reorder_cache", make)
+
+
+def reorder_forgets_what_is_recorded() -> AbstractContextManager[None]:
+    """The states that only a crop brings back into the window keep the rows' old order."""
+
+    def reorder_cache(self, beams):
+        surplus, before = self.keys.shape[-2] - self.sliding_window + 1, (self.keys, self.values)
+        CacheLayerMixin.reorder_cache(self, beams)
+        if surplus > 0:
+            both = zip(before, (self.keys, self.values), strict=True)
+            self.keys, self.values = (torch.cat([o[..., :surplus, :], n[..., surplus:, :]], -2) for o, n in both)
+
+    return patch.object(DynamicSlidingWindowLayer, "reorder_cache", reorder_cache)
+
+
+def reorder_loses_what_waits() -> AbstractContextManager[None]:
+    """Tokens that wait until a block of them is compressed are dropped: no forward before that reads them."""
+    from transformers.models.deepseek_v4.modeling_deepseek_v4 import DeepseekV4HCACache
+
+    def make(right):
+        def reorder_cache(self, beams):
+            right(self, beams)
+            self.buffer_kv, self.buffer_gate = dict.fromkeys(self.buffer_kv), dict.fromkeys(self.buffer_gate)
+
+        return reorder_cache
+
+    return instead(DeepseekV4HCACache, "reorder_cache", make)
 
 
 def reset_zeroes_without_emptying() -> AbstractContextManager[None]:
