@@ -100,6 +100,15 @@ class PrefillPlan(Plan, family="prefill"):
             return False
         return not ((self.turns or self.bare) and self.embeds)
 
+    def rests_on(self, check: str) -> bool:
+        """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""
+        has = {
+            "static-matches-dynamic": self.static or (self.drafts and self.assistant_static),
+            "padded-row-matches-alone": not self.drafts,
+            "several-tokens-match-one-by-one": self.drafts or bool(self.turns) or self.chunk > 0,
+        }
+        return has.get(check, True)
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the prompt arrives and who drafts."""
         longest = max(len(row) for row in case.prompt.rows)
