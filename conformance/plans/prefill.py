@@ -83,22 +83,23 @@ class PrefillPlan(Plan, family="prefill"):
         arriving = "arriving_embedded" if self.embeds else "arriving"
         if (self.turns or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
-        helped = {"same": "helped", "noisy": "helped_noisy", "lookup": "helped_alone", "early_exit": "helped_alone"}
-        helped["none"] = "helped_alone"
+        helped = {"same": "helped", "other": "helped_other", "shallow": "helped_other"}
+        helped |= {"noisy": "helped_noisy", "scripted": "helped_scripted", "early_exit": "helped_alone"}
         several = not self.drafts and len(scenario.rows) > 1
-        compared = {"compared": "compared_row"} if several else {}
-        return {"arriving": arriving, "helped": helped.get(self.drafter, "helped_other"), **compared}
+        begun = {"begun": "begun_static"} if self.static else {}
+        begun |= {"begun": "begun_assisted"} if self.made_by == "assisted" and not several else {}
+        return {
+            "arriving": arriving,
+            "helped": helped.get(self.drafter, "helped_by_nobody"),
+            **(begun if self.turns else {}),
+            **({"compared": "compared_row"} if several else {}),
+            **({"stops": "stops_by_text"} if self.stop_strings and self.stop_at else {}),
+        }
 
     def stands_alone(self) -> bool:
-        """Not where an assistant follows a script or its own config, a cache is not a plain call's, or a stop is text.
-
-        Nor where embeddings go on from a cache.
-        """
-        if self.drafter == "scripted" or self.assistant_own != "nothing" or self.stop_strings:
-            return False
-        if self.turns and (self.static or self.made_by == "assisted"):
-            return False
-        return not ((self.turns or self.bare) and self.embeds)
+        """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts."""
+        filled = self.turns and self.static and self.made_by == "assisted"
+        return not (filled or ((self.turns or self.bare) and self.embeds))
 
     def rests_on(self, check: str) -> bool:
         """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""

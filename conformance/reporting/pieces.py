@@ -29,7 +29,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from conformance.reporting.source import fitted
+from conformance.reporting.source import WIDTH, fitted
 
 HERE = "conformance.reporting.scripts."
 FRAME = "frame"
@@ -99,7 +99,7 @@ def gather(name: str, instead: Mapping[str, str] | None = None) -> tuple[Piece, 
 def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, str]:
     """The functions and classes of a module by name, as source without comments, blank lines and annotations.
 
-    Docstrings are kept for `documented` only.
+    Docstrings are kept for `documented` only. A function of one short line is written on one.
     """
     tree = ast.parse(source)
     lines = _plain_lines(tree, source.splitlines(), set(documented))
@@ -107,6 +107,8 @@ def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, st
     for statement in (s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)):
         first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
         block = [lines[n] for n in range(first, (statement.end_lineno or first) + 1) if lines[n].strip()]
+        if len(block) == 2 and statement.name not in KINDS and len(f"{block[0]} {block[1].strip()}") <= WIDTH:
+            block = [f"{block[0]} {block[1].strip()}"]
         blocks[statement.name] = "\n".join(line for text in block for line in fitted(text))
     return blocks
 
