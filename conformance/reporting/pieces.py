@@ -107,8 +107,6 @@ def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, st
     for statement in (s for s in tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)):
         first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
         block = [lines[n] for n in range(first, (statement.end_lineno or first) + 1) if lines[n].strip()]
-        if len(block) == 2 and statement.name not in KINDS and len(f"{block[0]} {block[1].strip()}") <= WIDTH:
-            block = [f"{block[0]} {block[1].strip()}"]
         blocks[statement.name] = "\n".join(line for text in block for line in fitted(text))
     return blocks
 
@@ -125,6 +123,8 @@ def _plain_lines(tree: ast.Module, source: list[str], documented: set[str]) -> d
                 _blank(lines, node.body[0])
             if isinstance(node, ast.FunctionDef):
                 _plain_signature(lines, node)
+                if node.name not in KINDS:
+                    _join_function(lines, node)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             target, annotation = node.target.end_col_offset, node.annotation.end_col_offset
             lines[node.lineno] = lines[node.lineno][:target] + lines[node.lineno][annotation:]
@@ -158,6 +158,15 @@ def _join(lines: dict[int, str], node: ast.If) -> None:
     )
     if alone and statement.lineno == statement.end_lineno and len(fitted(together)) <= len(fitted(lines[first])):
         lines[first], lines[statement.lineno] = together, ""
+
+
+def _join_function(lines: dict[int, str], node: ast.FunctionDef) -> None:
+    """A function of one statement is on one line where it fits."""
+    left = [n for n in range(node.lineno, (node.end_lineno or node.lineno) + 1) if lines[n].strip()]
+    if len(left) == 2 and not isinstance(node.body[-1], ast.If | ast.For | ast.With | ast.While):
+        together = f"{lines[left[0]]} {lines[left[1]].strip()}"
+        if len(together) <= WIDTH:
+            lines[left[0]], lines[left[1]] = together, ""
 
 
 def import_block(statements: Iterable[str], code: str) -> list[str]:

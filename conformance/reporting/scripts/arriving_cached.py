@@ -20,5 +20,6 @@ def arriving(_: Any) -> dict[str, Any]:
         given["generation_config"] = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
         same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(ids[row, begin + len(seen)])]}  # noqa: B023
         out = make_model().generate(**given, **same)
-        left = {name: out[name] for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None}
+        name = next(name for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None)
+        left = {name: out[name]}
     return {"input_ids": ids[:, GIVEN:], **({"attention_mask": mask} if MASKED else {}), **left}

@@ -14,8 +14,7 @@ from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS
 
 def calling(model: Any, how: Any, **more: Any) -> tuple[dict[str, Any], Any]:
     """What the call is given in the block that `how` makes, without `more`, and what it returns."""
-    keywords = given(model)
+    keywords, config = given(model), GenerationConfig(**SETTINGS | CHANGES)
     torch.manual_seed(SEED)
     with how():
-        out = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES), **more)
-    return keywords, out
+        return keywords, model.generate(**keywords, generation_config=config, **more)
