@@ -46,6 +46,26 @@ def test_parts_come_in_the_order_of_the_ladder():
     assert own.up_to("chunk") == ("embeds", "chunk")
 
 
+def test_embeddings_come_with_ids_where_the_plan_says_so():
+    """On an encoder-decoder never: it refuses both."""
+    for architecture, ids_too, start in (("llama", True, 4), ("llama", False, 0), ("bart:seq2seq", True, 1)):
+        own = modes(runs_of(architecture=architecture, embeds=True, ids_too=ids_too))
+        assert ("input_ids" in own.call(("embeds",), own.scenario.model()).inputs) == (start == 4)
+        assert own.start(("embeds",)) == start
+
+
+@pytest.mark.parametrize("plan", [{"embeds": True}, {"embeds": True, "ids_too": True}, {"turns": (2,)}, {}])
+def test_a_least_length_leaves_as_many_new_tokens_as_a_least_number(plan):
+    """Whatever the length of what is given; with an end token that would come first."""
+    told = []
+    for min_as_length in (False, True):
+        runs = runs_of(min_new=3, min_as_length=min_as_length, **plan, settings={"eos_at": ((0, 1),)})
+        outcome = modes(runs).outcome(modes(runs).everything)
+        told.append(outcome.sequences[0].tolist())
+    assert told[0] == told[1]
+    assert len(told[0]) >= 3
+
+
 def test_earlier_turns_leave_just_what_they_should():
     for made_by in ("plain", "chunked", "lookup", "assisted"):
         for static in (False, True):

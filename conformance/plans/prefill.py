@@ -24,7 +24,8 @@ class PrefillPlan(Plan, family="prefill"):
     assistant's own generation config says besides. stop_at: steps whose token in plain decoding a custom stop condition
     waits for, or where it can be told so, a stop string. raises: after so many calls a user's processor raises, where a
     check wants an error. static: with turns, the cache that they leave is one that the caller made. forced_first: the
-    first token is forced, where the decoder starts with one. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
+    first token is forced, where the decoder starts with one. ids_too: with embeds, the ids are given besides.
+    min_as_length: `min_new` is told as the length of all. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
     asked for.
     """
 
@@ -47,12 +48,14 @@ class PrefillPlan(Plan, family="prefill"):
     only_new: bool = False
     bare: bool = False
     embeds: bool = False
+    ids_too: bool = False
     static: bool = False
     stop_at: Annotated[tuple[Annotated[int, Field(ge=0, lt=64)], ...], Field(max_length=4, strict=False)] = ()
     stop_strings: bool = False
     raises: Annotated[int, Field(ge=0, le=8)] = 0
     ngrams: Annotated[int, Field(ge=0, le=4)] = 0
     min_new: Annotated[int, Field(ge=0, le=8)] = 0
+    min_as_length: bool = False
     guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
     forced_first: bool = False
 
@@ -80,7 +83,9 @@ class PrefillPlan(Plan, family="prefill"):
 
     def forms(self, scenario: Any) -> dict[str, str]:
         """How the prompt arrives, and what drafts."""
-        arriving = "arriving_embedded" if self.embeds else "arriving"
+        with_ids = self.ids_too and not scenario.encoder_decoder
+        embedded = "arriving_embedded_with_ids" if with_ids else "arriving_embedded"
+        arriving = embedded if self.embeds else "arriving"
         if (self.turns or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
         helped = {"same": "helped", "other": "helped_other", "shallow": "helped_other"}
@@ -117,5 +122,6 @@ class PrefillPlan(Plan, family="prefill"):
         found |= {"chunks: several"} if 0 < self.chunk < longest else set()
         found |= {"chunks: the last one partial"} if 0 < self.chunk < longest and longest % self.chunk else set()
         found |= {"prompt: embeddings"} if self.embeds else set()
+        found |= {"prompt: embeddings and ids"} if self.embeds and self.ids_too else set()
         found |= {"cache: static"} if self.static else set()
         return found

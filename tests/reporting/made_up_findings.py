@@ -75,6 +75,7 @@ ASKED = {
     "static assistant": ("drafted", PrefillPlan(drafter="same", assistant_static=True)),
     "stop strings": ("drafted", PrefillPlan(drafter="same", most=4, stop_at=(1, 3), stop_strings=True)),
     "stop strings again": ("again", PrefillPlan(drafter="lookup", stop_at=(0,), stop_strings=True)),
+    "embeddings and ids": ("arrived", PrefillPlan(embeds=True, ids_too=True)),
     "static turns": ("arrived", PrefillPlan(turns=(3, 4), static=True, chunk=2)),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
