@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance import registry
 from conformance.case import Case
@@ -68,26 +68,34 @@ class Verdicts:
 
     def _blamed(self, check: Check) -> Verdict:
         verdict = own_verdict(check, self.runs)
-        if verdict.status != "fail":
+        if verdict.status not in ("fail", "blocked-by"):
             return verdict
-        for lower in registry.below(check.name):
+        for lower in self._rungs_below(check):
             below = self.of(lower)
             # A crash is blocked only by a rung that crashes too: other values below explain no exception.
             if below.status in ("fail", "known", "blocked-by") and (_crashes(below) or not _crashes(verdict)):
                 lowest = below.reason if below.status == "blocked-by" else lower
                 return Verdict("blocked-by", lowest, verdict.differences)
+        if verdict.status == "blocked-by":  # by what the check itself saw of the rung, on other tokens
+            release = "installed " if self._installed_fails_too(check, verdict) else ""
+            return replace(verdict, reason=f"{release}{verdict.reason}")
         if check.compares == "subject" and self._installed_fails_too(check, verdict):
             return Verdict("blocked-by", f"installed {check.name}", verdict.differences)
         if check.compares == "pair" and (wrong := self._wrong_in_the_installed(check)):
             return Verdict("blocked-by", f"installed {wrong}", verdict.differences)
         return verdict
 
+    def _rungs_below(self, check: Check) -> tuple[str, ...]:
+        """The rungs below that have to do with the case, lowest first."""
+        plan = self.runs.case.plan
+        return tuple(name for name in registry.below(check.name) if plan is None or plan.rests_on(name))
+
     def _wrong_in_the_installed(self, check: Check) -> str | None:
         """A rung below that the installed release fails where the subject, which it is compared with, does not."""
         if self.runs.subject.name == Installed.name:
             return None
         installed = Runs(self.runs.case, Installed())
-        below = registry.below(check.name)
+        below = self._rungs_below(check)
         return next((name for name in below if own_verdict(registry.get(name), installed).status == "fail"), None)
 
     def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:

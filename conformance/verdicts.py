@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Status = Literal["pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable"]
@@ -40,18 +40,27 @@ def in_words(field: str, kind: str) -> str:
 
 @dataclass
 class Comparison:
-    """Everything that one comparison of two runs found."""
+    """Everything that one comparison of two runs found.
+
+    blocked_by: a rung below that these differences belong to, though it may pass on the case's own tokens.
+    """
 
     differences: list[Difference] = field(default_factory=list)
     ties: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
     not_applicable: str = ""  # a reason that only running could tell
+    blocked_by: str = ""
 
     def __iadd__(self, other: Comparison) -> Comparison:
+        if self.differences and other.differences and bool(self.blocked_by) != bool(other.blocked_by):
+            own = other if self.blocked_by else self  # what no rung below explains is to be told
+            self.differences, self.blocked_by = list(own.differences), ""
+            other = replace(other, differences=[], blocked_by="")
         self.differences += other.differences
         self.ties += other.ties
         self.allowed += other.allowed
         self.not_applicable = self.not_applicable or other.not_applicable
+        self.blocked_by = self.blocked_by or other.blocked_by
         return self
 
     def __add__(self, other: Comparison) -> Comparison:
@@ -76,7 +85,9 @@ class Verdict:
 
     @classmethod
     def from_comparison(cls, comparison: Comparison) -> Verdict:
-        """fail before not-applicable before tie before allowed before pass."""
+        """fail before not-applicable before tie before allowed before pass; a failure may be a rung's below."""
+        if comparison.differences and comparison.blocked_by:
+            return cls("blocked-by", comparison.blocked_by, tuple(comparison.differences))
         if comparison.differences:
             return cls("fail", differences=tuple(comparison.differences))
         if comparison.not_applicable:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from toolbox import small_case
+from zoo import drafting, planted
 
 from conformance import upstream
 from conformance.drafting.assistants import assistant
@@ -43,6 +44,26 @@ def test_parts_come_in_the_order_of_the_ladder():
     own = modes(runs_of(drafter="lookup", chunk=2, embeds=True))
     assert own.everything == ("embeds", "chunk", "draft")
     assert own.up_to("chunk") == ("embeds", "chunk")
+
+
+def test_embeddings_come_with_ids_where_the_plan_says_so():
+    """On an encoder-decoder never: it refuses both."""
+    for architecture, ids_too, start in (("llama", True, 4), ("llama", False, 0), ("bart:seq2seq", True, 1)):
+        own = modes(runs_of(architecture=architecture, embeds=True, ids_too=ids_too))
+        assert ("input_ids" in own.call(("embeds",), own.scenario.model()).inputs) == (start == 4)
+        assert own.start(("embeds",)) == start
+
+
+@pytest.mark.parametrize("plan", [{"embeds": True}, {"embeds": True, "ids_too": True}, {"turns": (2,)}, {}])
+def test_a_least_length_leaves_as_many_new_tokens_as_a_least_number(plan):
+    """Whatever the length of what is given; with an end token that would come first."""
+    told = []
+    for min_as_length in (False, True):
+        runs = runs_of(min_new=3, min_as_length=min_as_length, **plan, settings={"eos_at": ((0, 1),)})
+        outcome = modes(runs).outcome(modes(runs).everything)
+        told.append(outcome.sequences[0].tolist())
+    assert told[0] == told[1]
+    assert len(told[0]) >= 3
 
 
 def test_earlier_turns_leave_just_what_they_should():
@@ -109,9 +130,59 @@ def test_a_run_is_not_measured_by_plain_decoding_that_is_wrong_itself(monkeypatc
     runs = runs_of(drafter="same", min_new=4, settings={"eos_at": ((0, 1),), "max_new_tokens": 6})
     right, drafted = runs.alone_under, modes(runs).outcome(("draft",))
     monkeypatch.setattr(runs, "alone_under", lambda *a: [step + 0.1 * (n > 2) for n, step in enumerate(right(*a))])
-    assert matches_plain(runs, "draft").not_applicable == UNSOUND
+    assert matches_plain(runs, "draft").blocked_by == UNSOUND
     drafted.logits[1].add_(1.0)  # before plain decoding goes wrong
     assert "step 1" in matches_plain(runs, "draft").differences[0].where
+
+
+def test_the_rung_that_is_wrong_under_other_tokens_is_to_blame(monkeypatch):
+    plain = RightUnderItsOwnTokens(small_case(**STEERED), Installed())
+    monkeypatch.setattr("conformance.judge.Runs", lambda *_: plain)
+    verdict = judge(plain.case, ["assisted-matches-plain"], Installed()).verdicts["assisted-matches-plain"]
+    assert verdict.label == f"blocked-by {UNSOUND}"
+    assert verdict.differences
+
+
+STEERED = {
+    "family": "prefill",
+    "rows": ((3, 4, 5, 6),),
+    "plan": {"drafter": "same", "min_new": 4},
+    "eos_at": ((0, 1),),
+    "max_new_tokens": 6,
+}
+
+
+class RightUnderItsOwnTokens(Runs):
+    """Plain decoding under any other tokens than its own is off."""
+
+    def alone_under(self, row, tokens):
+        return [step + 0.1 * (n > 2) for n, step in enumerate(super().alone_under(row, tokens))]
+
+
+@pytest.mark.parametrize(
+    ("static", "label"),
+    [(True, "blocked-by installed static-matches-dynamic"), (False, "fail")],
+    ids=["static", "dynamic"],
+)
+def test_only_a_rung_that_the_plan_rests_on_is_to_blame(static, label):
+    case = small_case(family="prefill", plan={"drafter": "same", "static": static})
+    with planted.static_layer_scales_values(), drafting.loses_the_bonus_token():
+        verdict = judge(case, ["assisted-matches-plain"], Reference()).verdicts["assisted-matches-plain"]
+    assert verdict.label == label
+
+
+def test_a_plan_rests_on_the_rungs_of_what_it_has():
+    rungs = ("static-matches-dynamic", "padded-row-matches-alone", "several-tokens-match-one-by-one")
+    told = {
+        PrefillPlan(embeds=True): (False, True, False),
+        PrefillPlan(chunk=2, static=True): (True, True, True),
+        PrefillPlan(drafter="same"): (False, False, True),
+        PrefillPlan(drafter="same", assistant_static=True): (True, False, True),
+        PrefillPlan(turns=(2,)): (False, True, True),
+    }
+    for plan, rests in told.items():
+        assert tuple(map(plan.rests_on, rungs)) == rests
+        assert plan.rests_on("cached-matches-recomputed")
 
 
 def test_a_refusal_for_want_of_a_cache_is_one_only_where_there_is_none():

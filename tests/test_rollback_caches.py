@@ -5,6 +5,8 @@ import copy
 import pytest
 import torch
 from toolbox import small_case
+from zoo import planted
+from zoo import rollback as broken
 
 from conformance.failures import Failure
 from conformance.judge import judge
@@ -13,6 +15,7 @@ from conformance.plans.rollback import RollbackPlan
 from conformance.plans.rollback_programs import Op, crop_events, reach_of, unfed
 from conformance.programs import contents
 from conformance.programs.copying import copied
+from conformance.programs.given import given_against_recomputed
 from conformance.programs.prepared import interpreter, run, steps_of, truths_of
 from conformance.programs.truths import Unusable
 from conformance.reporting.constants.rollback import Table
@@ -104,6 +107,17 @@ def test_states_that_are_gone_are_far():
 def test_a_plain_cache_is_no_encoder_decoder_cache():
     verdicts = judge(case_of("bart:seq2seq", PREFILL, FEED, cache="plain"), CHECK, Installed()).verdicts
     assert verdicts[CHECK[0]].status == "fail"
+
+
+def test_a_given_cache_that_is_no_worse_than_the_own_one_is_not_to_blame():
+    case = case_of("llama", PREFILL, FEED, cache="quantized")
+    with broken.quantised_loses_the_first_token():
+        assert judge(case, CHECK, Installed()).verdicts[CHECK[0]].status == "fail"
+    with planted.continued_positions_are_one_off():
+        assert judge(case, CHECK, Installed()).verdicts[CHECK[0]].status == "blocked-by"
+        found = given_against_recomputed(Runs(case, Installed()))
+    assert found.blocked_by == "cached-matches-recomputed"
+    assert found.differences
 
 
 CHECK = ("given-cache-matches-recomputed",)

@@ -56,6 +56,10 @@ class Plan(Record):
         """Whether a script without this project can show a failure of a case with this plan."""
         return True
 
+    def rests_on(self, check: str) -> bool:  # noqa: ARG002
+        """Whether the rung of this check has to do with a case of this plan, so that a failure may be its."""
+        return True
+
     def __init_subclass__(cls, family: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if family in Plan.known:

@@ -34,6 +34,7 @@ PREFILL = family(
         "draft: crosses the window",
         "draft: ends at its last token",
         "draft: ends in a rejected one",
+        "prompt: embeddings and ids",
         "refused: several rows",
         "turns: images come later",
         "turns: images in the cache",
@@ -54,9 +55,9 @@ DRAFTED = ["assisted-matches-plain", "prompt-lookup-matches-plain", "early-exit-
 @applies("the forward of the type takes no embeddings", takes_embeddings)
 @applies("the prompt is not given as embeddings", has("embeds"))
 def embeddings_match_ids(runs: Runs) -> Comparison:
-    """A prompt given as the embeddings of its tokens decodes as the tokens do.
+    """A prompt given as the embeddings of its tokens decodes as the tokens do, with the ids given besides or without.
 
-    Processors see the ids that `generate` returns, which are then the new ones only.
+    Processors see the ids that `generate` returns, which are the new ones only where no ids are given.
     """
     return matches_plain(runs, "embeds")
 

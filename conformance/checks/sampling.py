@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.drafting.bets import bet_won
 from conformance.drafting.comparing import matches_plain, raised
 from conformance.drafting.counting import count_rounds
@@ -77,6 +79,8 @@ def _unless_explained(runs: Runs, result: Comparison) -> Comparison:
     if feeds_other_tokens(runs):
         return Comparison(not_applicable=OTHER_TOKENS)
     drafted = Runs(runs.case.replace(family="prefill", plan=runs.case.plan.drafting), runs.subject)
-    if matches_plain(drafted, "draft").differences:
-        return Comparison(not_applicable="the drafted run has other logits or another length than plain decoding")
+    decoded = matches_plain(drafted, "draft")
+    if decoded.differences:
+        rung = "prompt-lookup-matches-plain" if runs.case.plan.drafter == "lookup" else "assisted-matches-plain"
+        return replace(result, blocked_by=decoded.blocked_by or rung)
     return result

@@ -79,8 +79,9 @@ class Calls(Parts):
 
     def config(self, parts: Sequence[str]) -> dict[str, Any]:
         """Changes to the case's generation config."""
-        plan, asked = self.plan, {"no_repeat_ngram_size": self.plan.ngrams, "min_new_tokens": self.plan.min_new}
-        changes: dict[str, Any] = {name: value for name, value in asked.items() if value}
+        plan = self.plan
+        changes: dict[str, Any] = {"no_repeat_ngram_size": plan.ngrams} if plan.ngrams else {}
+        changes |= self._least(parts) if plan.min_new else {}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
         changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
         changes |= upstream.static_cache_settings() if plan.static else {}
@@ -90,6 +91,12 @@ class Calls(Parts):
         if "draft" in parts:
             changes |= self._drafting_config()
         return changes
+
+    def _least(self, parts: Sequence[str]) -> dict[str, int]:
+        """How long a row is at least; a length counts embeddings too, but not the ids that are left out."""
+        if not self.plan.min_as_length:
+            return {"min_new_tokens": self.plan.min_new}
+        return {"min_length": (self.width if "embeds" in parts else self.start(parts)) + self.plan.min_new}
 
     def _drafting_config(self) -> dict[str, Any]:
         plan = self.plan
@@ -104,7 +111,9 @@ class Calls(Parts):
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:
         inputs = self.whole_inputs(cached, self.width)
         if "embeds" in parts:
-            inputs = {"inputs_embeds": self.embeddings(model, inputs.pop("input_ids")), **inputs}
+            inputs = {"inputs_embeds": self.embeddings(model, inputs["input_ids"]), **inputs}
+            if self.scenario.encoder_decoder or not self.plan.ids_too:  # an encoder takes one of the two
+                inputs.pop("input_ids")
         else:
             inputs["input_ids"] = inputs["input_ids"][:, self.left_out(cached, self.width) :]
         if self.bare:

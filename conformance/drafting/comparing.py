@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -16,7 +17,7 @@ from conformance.rows import OTHER_TOKENS, compare_decoded, feeds_other_tokens, 
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
-UNSOUND = "plain decoding under these tokens is not what recomputing it gives"
+UNSOUND = "cached-matches-recomputed"  # the rung to blame where plain decoding is not what recomputing it gives
 
 
 def works(runs: Runs, outcome: Outcome, beside: str) -> Comparison | None:
@@ -49,7 +50,7 @@ def matches_plain(runs: Runs, part: str) -> Comparison:
         runs.events |= _stops(runs, outcome, own.start(parts))
         result = _steps(runs, outcome, own.start(parts))
         for index, row in enumerate(own.rows):
-            if not result.differences:
+            if not result.differences or result.blocked_by:
                 result += _row(runs, outcome, parts, index, row)
     if result.differences and feeds_other_tokens(runs):
         return Comparison(not_applicable=OTHER_TOKENS)
@@ -105,7 +106,7 @@ def _row(runs: Runs, outcome: Outcome, parts: Sequence[str], index: int, row: in
     if sound == len(tokens):
         return result
     before = compared(sound)
-    return before if before.differences else Comparison(not_applicable=UNSOUND)
+    return before if before.differences else replace(result, blocked_by=UNSOUND)
 
 
 def _sound_steps(runs: Runs, row: int, tokens: Sequence[int], plain: Sequence[torch.Tensor]) -> int:

@@ -140,5 +140,5 @@ class Parts:
         if self.scenario.encoder_decoder:
             return 1
         if "embeds" in parts:
-            return 0
+            return self.width if self.plan.ids_too else 0
         return self.width - (self.left_out(self.turns[-1], self.width) if "turns" in parts else 0)

@@ -23,9 +23,14 @@ class EndsWith(StoppingCriteria):
         return torch.isin(input_ids[:, -1], self.tokens)
 
 
+def told_as_text(tokens: Sequence[int]) -> list[int]:
+    """Which of these a stop string tells: of a token that no others together read as."""
+    return [token for token in tokens if LETTERS[0] not in text_of(token)[1:]]
+
+
 def stop_conditions(tokens: Sequence[int], vocabulary: int, as_text: bool) -> tuple[StoppingCriteria, ...]:
     """What stops after any of these tokens; `as_text`: a stop string where no other tokens together read as it does."""
-    told = [token for token in tokens if as_text and LETTERS[0] not in text_of(token)[1:]]
+    told = told_as_text(tokens) if as_text else []
     others = [token for token in tokens if token not in told]
     found: list[StoppingCriteria] = [EndsWith(others)] if others else []
     if told:

@@ -16,6 +16,8 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash
 from conformance.plans.prefill import PrefillPlan
 
+EARLIER = PrefillPlan(drafter="same", most=2)  # what drafts in an earlier call
+
 
 class FirstTurnRaised(Crash):
     """The call that makes the cache raises: nothing is continued."""
@@ -69,7 +71,7 @@ def _left_by(own: Calls, cache: Any, before: int, turn: int, mode: str) -> Any:
     inputs = {name: value if name in own.media_names(whole) else value[:, :end] for name, value in whole.items()}
     extras = {} if cache is None else {upstream.cache_argument(model): cache}
     if mode == "assisted" and len(own.rows) == 1:
-        extras["assistant_model"] = assistant(own.scenario, PrefillPlan(drafter="same", most=2))
+        extras["assistant_model"] = assistant(own.scenario, EARLIER)
     call = Call(
         inputs={**inputs, "input_ids": whole["input_ids"][:, begin:end]},
         generation_config=own.scenario.generation_config(**changes, disable_compile=True),

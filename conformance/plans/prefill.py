@@ -24,7 +24,8 @@ class PrefillPlan(Plan, family="prefill"):
     assistant's own generation config says besides. stop_at: steps whose token in plain decoding a custom stop condition
     waits for, or where it can be told so, a stop string. raises: after so many calls a user's processor raises, where a
     check wants an error. static: with turns, the cache that they leave is one that the caller made. forced_first: the
-    first token is forced, where the decoder starts with one. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
+    first token is forced, where the decoder starts with one. ids_too: with embeds, the ids are given besides.
+    min_as_length: `min_new` is told as the length of all. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
     asked for.
     """
 
@@ -47,12 +48,14 @@ class PrefillPlan(Plan, family="prefill"):
     only_new: bool = False
     bare: bool = False
     embeds: bool = False
+    ids_too: bool = False
     static: bool = False
     stop_at: Annotated[tuple[Annotated[int, Field(ge=0, lt=64)], ...], Field(max_length=4, strict=False)] = ()
     stop_strings: bool = False
     raises: Annotated[int, Field(ge=0, le=8)] = 0
     ngrams: Annotated[int, Field(ge=0, le=4)] = 0
     min_new: Annotated[int, Field(ge=0, le=8)] = 0
+    min_as_length: bool = False
     guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
     forced_first: bool = False
 
@@ -80,25 +83,37 @@ class PrefillPlan(Plan, family="prefill"):
 
     def forms(self, scenario: Any) -> dict[str, str]:
         """How the prompt arrives, and what drafts."""
-        arriving = "arriving_embedded" if self.embeds else "arriving"
+        with_ids = self.ids_too and not scenario.encoder_decoder
+        embedded = "arriving_embedded_with_ids" if with_ids else "arriving_embedded"
+        arriving = embedded if self.embeds else "arriving"
         if (self.turns or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
-        helped = {"same": "helped", "noisy": "helped_noisy", "lookup": "helped_alone", "early_exit": "helped_alone"}
-        helped["none"] = "helped_alone"
+        helped = {"same": "helped", "other": "helped_other", "shallow": "helped_other"}
+        helped |= {"noisy": "helped_noisy", "scripted": "helped_scripted", "early_exit": "helped_alone"}
         several = not self.drafts and len(scenario.rows) > 1
-        compared = {"compared": "compared_row"} if several else {}
-        return {"arriving": arriving, "helped": helped.get(self.drafter, "helped_other"), **compared}
+        begun = {"begun": "begun_static"} if self.static else {}
+        begun |= {"begun": "begun_assisted"} if self.made_by == "assisted" and not several else {}
+        return {
+            "arriving": arriving,
+            "helped": helped.get(self.drafter, "helped_by_nobody"),
+            **(begun if self.turns else {}),
+            **({"compared": "compared_row"} if several else {}),
+            **({"stops": "stops_by_text"} if self.stop_strings and self.stop_at else {}),
+        }
 
     def stands_alone(self) -> bool:
-        """Not where an assistant follows a script or its own config, a cache is not a plain call's, or a stop is text.
+        """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts."""
+        filled = self.turns and self.static and self.made_by == "assisted"
+        return not (filled or ((self.turns or self.bare) and self.embeds))
 
-        Nor where embeddings go on from a cache.
-        """
-        if self.drafter == "scripted" or self.assistant_own != "nothing" or self.stop_strings:
-            return False
-        if self.turns and (self.static or self.made_by == "assisted"):
-            return False
-        return not ((self.turns or self.bare) and self.embeds)
+    def rests_on(self, check: str) -> bool:
+        """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""
+        has = {
+            "static-matches-dynamic": self.static or (self.drafts and self.assistant_static),
+            "padded-row-matches-alone": not self.drafts,
+            "several-tokens-match-one-by-one": self.drafts or bool(self.turns) or self.chunk > 0,
+        }
+        return has.get(check, True)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the prompt arrives and who drafts."""
@@ -107,5 +122,6 @@ class PrefillPlan(Plan, family="prefill"):
         found |= {"chunks: several"} if 0 < self.chunk < longest else set()
         found |= {"chunks: the last one partial"} if 0 < self.chunk < longest and longest % self.chunk else set()
         found |= {"prompt: embeddings"} if self.embeds else set()
+        found |= {"prompt: embeddings and ids"} if self.embeds and self.ids_too else set()
         found |= {"cache: static"} if self.static else set()
         return found

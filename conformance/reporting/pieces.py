@@ -29,7 +29,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from conformance.reporting.source import fitted
+from conformance.reporting.source import WIDTH, fitted
 
 HERE = "conformance.reporting.scripts."
 FRAME = "frame"
@@ -99,7 +99,7 @@ def gather(name: str, instead: Mapping[str, str] | None = None) -> tuple[Piece, 
 def plain_functions(source: str, documented: Iterable[str] = ()) -> dict[str, str]:
     """The functions and classes of a module by name, as source without comments, blank lines and annotations.
 
-    Docstrings are kept for `documented` only.
+    Docstrings are kept for `documented` only. A function of one short line is written on one.
     """
     tree = ast.parse(source)
     lines = _plain_lines(tree, source.splitlines(), set(documented))
@@ -123,6 +123,8 @@ def _plain_lines(tree: ast.Module, source: list[str], documented: set[str]) -> d
                 _blank(lines, node.body[0])
             if isinstance(node, ast.FunctionDef):
                 _plain_signature(lines, node)
+                if node.name not in KINDS:
+                    _join_function(lines, node)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             target, annotation = node.target.end_col_offset, node.annotation.end_col_offset
             lines[node.lineno] = lines[node.lineno][:target] + lines[node.lineno][annotation:]
@@ -156,6 +158,15 @@ def _join(lines: dict[int, str], node: ast.If) -> None:
     )
     if alone and statement.lineno == statement.end_lineno and len(fitted(together)) <= len(fitted(lines[first])):
         lines[first], lines[statement.lineno] = together, ""
+
+
+def _join_function(lines: dict[int, str], node: ast.FunctionDef) -> None:
+    """A function of one statement is on one line where it fits."""
+    left = [n for n in range(node.lineno, (node.end_lineno or node.lineno) + 1) if lines[n].strip()]
+    if len(left) == 2 and not isinstance(node.body[-1], ast.If | ast.For | ast.With | ast.While):
+        together = f"{lines[left[0]]} {lines[left[1]].strip()}"
+        if len(together) <= WIDTH:
+            lines[left[0]], lines[left[1]] = together, ""
 
 
 def import_block(statements: Iterable[str], code: str) -> list[str]:

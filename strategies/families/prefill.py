@@ -17,7 +17,7 @@ from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
-    *("shallow", "other", "early_exit", "early_exit"),
+    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -88,12 +88,17 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     width = max(len(row) for row in prompt.rows)
     if drafter != "none":
         fields |= draw(drafting(settings.max_new_tokens))
+        # A script is about what is accepted: under steered scores nobody can say what that has to be, and a threshold
+        # leaves little of a tiny model's drafts.
+        if drafter != "scripted" or draw(rarely(True, False, one_in=4)):
+            fields |= draw(steering())
     seldom = 6 if drafter != "none" else 3
     parts = whole_parts(model.architecture, prompt)
     if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
         fields |= draw(arriving(parts))
     if draw(rarely(True, False, one_in=seldom)):
-        fields |= {"embeds": True, "guidance": 1.0}  # what guides is taken from the prompt's last id
+        # What guides is taken from the prompt's last id.
+        fields |= {"embeds": True, "ids_too": draw(rarely(True, False, one_in=3)), "guidance": 1.0}
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
     if alone or draw(rarely(True, False, one_in=2 if fields.get("turns") else seldom)):
         fields["chunk"] = draw(st.integers(1, width + 2))
@@ -109,12 +114,10 @@ def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
         "most": draw(st.integers(1, 8)),
         "noise": draw(st.sampled_from((0.1, 0.02, 0.3, 0.6))),
         "assistant_seed": draw(st.integers(1, 2**15)),
-        "script": tuple(draw(st.lists(st.booleans(), min_size=2, max_size=8))),
+        "script": tuple(draw(st.lists(st.booleans(), min_size=3, max_size=8))),
         "argument": draw(rarely(True, False, one_in=4)),
         "schedule": draw(st.sampled_from(("constant", "constant", "heuristic", "heuristic_transient"))),
-        "threshold": draw(st.sampled_from((0.0, 0.0, 0.0, 0.2, 0.4))),
         "assistant_static": draw(rarely(True, False, one_in=12)),
-        "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
         "ngram": draw(st.integers(1, 3)),
         "exit_layer": draw(rarely(2, 1, one_in=4)),
     }
@@ -123,10 +126,20 @@ def drafting(draw: st.DrawFn, limit: int) -> dict[str, Any]:
         fields["stop_strings"] = draw(rarely(True, False, one_in=4))
     fields["raises"] = draw(st.integers(0, 6))
     fields["ngrams"] = draw(rarely(2, 0, one_in=10))
-    fields["min_new"] = draw(rarely(3, 0, one_in=10))
-    fields["guidance"] = draw(rarely(1.5, 1.0, one_in=16))
-    fields["forced_first"] = draw(rarely(True, False, one_in=16))
     return fields
+
+
+@st.composite
+def steering(draw: st.DrawFn) -> dict[str, Any]:
+    """What is done to the scores of the main model and not to an assistant's, or the other way round."""
+    return {
+        "threshold": draw(st.sampled_from((0.0, 0.0, 0.0, 0.2, 0.4))),
+        "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
+        "min_new": draw(rarely(3, 0, one_in=10)),
+        "min_as_length": draw(st.booleans()),
+        "guidance": draw(rarely(1.5, 1.0, one_in=16)),
+        "forced_first": draw(rarely(True, False, one_in=16)),
+    }
 
 
 @st.composite

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance import registry
 from conformance.architectures.shrink import tiny_config
-from conformance.case import Case, ModelSpec, Prompt, Settings
+from conformance.case import Case, ModelSpec, Plan, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
 from conformance.plans.prefill import PrefillPlan
@@ -67,6 +67,18 @@ BODIES = {
 }
 
 
+# What a plan may ask for besides, by a word for it: the body, and the plan of a case of one row.
+ASKED = {
+    "scripted": ("drafted", PrefillPlan(drafter="scripted", script=(False, True, True), most=4)),
+    "own": ("recorded", PrefillPlan(drafter="noisy", assistant_own="penalty")),
+    "own length": ("as_long", PrefillPlan(drafter="same", assistant_own="most")),
+    "static assistant": ("drafted", PrefillPlan(drafter="same", assistant_static=True)),
+    "stop strings": ("drafted", PrefillPlan(drafter="same", most=4, stop_at=(1, 3), stop_strings=True)),
+    "stop strings again": ("again", PrefillPlan(drafter="lookup", stop_at=(0,), stop_strings=True)),
+    "embeddings and ids": ("arrived", PrefillPlan(embeds=True, ids_too=True)),
+    "static turns": ("arrived", PrefillPlan(turns=(3, 4), static=True, chunk=2)),
+    "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
+}
 # By family, or by check.
 PLANS = {
     "stopping": StoppingPlan(cache="fresh"),
@@ -91,12 +103,13 @@ def case_of(
     without: str = "",
     settings: Settings | None = None,
     rows: tuple[tuple[int, ...], ...] = ROWS,
+    plan: Plan | None = None,
     **model: Any,
 ) -> Case:
     """A small case of the check's family, with two rows of different lengths."""
     config = {name: value for name, value in tiny_config(architecture).items() if name != without}
     family = registry.get(check).family
-    plan = PLANS.get("prefill, in chunks" if check.startswith("chunked") else check, PLANS.get(family))
+    plan = plan or PLANS.get("prefill, in chunks" if check.startswith("chunked") else check, PLANS.get(family))
     return Case(
         family=family,
         model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),
@@ -109,7 +122,7 @@ def case_of(
 def finding_of(body: str, architecture: str = "llama", **parts: Any) -> Finding:
     """A finding of which the script has this body."""
     check, where, *field = BODIES[body]
-    names = ("without", "settings", "rows", "dtype", "attention")
+    names = ("without", "settings", "rows", "plan", "dtype", "attention")
     case = case_of(check, architecture, **{name: parts.pop(name) for name in names if name in parts})
     signature = {
         "kind": "values",

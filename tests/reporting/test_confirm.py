@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_up_findings import BODIES, finding_of
+from made_up_findings import ASKED, BODIES, ROWS, finding_of
 
 from conformance.findings import Finding, Findings
 from conformance.reporting import forking
@@ -16,6 +16,9 @@ from conformance.reporting.confirm import confirm, run_scripts
 from conformance.reporting.page import write_finding
 
 HEALTHY = {body: finding_of(body) for body in BODIES}
+HEALTHY |= {
+    asked: finding_of(body, plan=plan, rows=ROWS[:1], where="", needs=(asked,)) for asked, (body, plan) in ASKED.items()
+}
 HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
 FAULTY = {
     # A forward over several tokens restarts the scan from nothing.

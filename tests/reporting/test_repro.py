@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from made_up_findings import BODIES, case_of, finding_of
+from made_up_findings import ASKED, BODIES, ROWS, case_of, finding_of
 
 from conformance import registry
 from conformance.build import Scenario
 from conformance.case import Case, Settings
+from conformance.findings import Finding
 from conformance.reporting import pieces
 from conformance.reporting.case_source import constructor_arguments
 from conformance.reporting.repro import body_name, render_script, uncounted
@@ -23,6 +24,8 @@ STANDARD = {
     "hashlib",
     "sys",
     "inspect",
+    "itertools",
+    "tokenizers",  # which transformers brings with it
     "collections",
     "contextlib",
     "copy",
@@ -69,7 +72,10 @@ def test_every_body_is_covered_here_and_every_check_has_one() -> None:
 @pytest.mark.parametrize("body", sorted(BODIES))
 @pytest.mark.parametrize("architecture", ["llama", "gemma2", "jamba"])
 def test_a_script_is_short_and_stands_alone(body: str, architecture: str) -> None:
-    finding = finding_of(body, architecture)
+    is_short_and_stands_alone(finding_of(body, architecture), body)
+
+
+def is_short_and_stands_alone(finding: Finding, body: str) -> None:
     assert body_name(finding) == body
     script = render_script(finding, VERSIONS)
     lines = script.splitlines()
@@ -78,6 +84,13 @@ def test_a_script_is_short_and_stands_alone(body: str, architecture: str) -> Non
     allowed = STANDARD | ({"accelerate"} if registry.get(finding.signature.check).family == "placement" else set())
     assert {"torch", "transformers"} <= imported(script) - STANDARD <= {"numpy", "torch", "transformers"} | allowed
     assert "5.24.0" in (ast.get_docstring(ast.parse(script)) or "")
+
+
+@pytest.mark.parametrize("asked", sorted(ASKED))
+def test_what_a_plan_asks_for_is_in_a_short_script_that_stands_alone(asked: str) -> None:
+    body, plan = ASKED[asked]
+    for architecture in ("llama", "gemma2"):
+        is_short_and_stands_alone(finding_of(body, architecture, plan=plan, rows=ROWS[:1], where=""), body)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "jamba", "t5gemma"])

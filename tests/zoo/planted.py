@@ -47,6 +47,21 @@ def positions_start_anew() -> Iterator[None]:
 
 
 @contextmanager
+def continued_positions_are_one_off() -> Iterator[None]:
+    """What is fed onto a filled cache stands one position later than it is told."""
+    right = LlamaModel.forward
+
+    @functools.wraps(right)
+    def forward(self, *args, position_ids=None, **kwargs):
+        if position_ids is not None:
+            position_ids = position_ids + (position_ids[:, :1] > 0)
+        return right(self, *args, position_ids=position_ids, **kwargs)
+
+    with patch.object(LlamaModel, "forward", forward):
+        yield
+
+
+@contextmanager
 def static_layer_scales_values() -> Iterator[None]:
     """A static layer stores the values of a decode step a little too large."""
     right = StaticLayer.update

@@ -10,8 +10,10 @@ from conformance.build import Scenario
 from conformance.case import ModelSpec
 from conformance.drafting import assistants
 from conformance.drafting.modes import Modes
-from conformance.drafting.turns import span
-from conformance.plans.prefill import MODELS
+from conformance.drafting.processors import told_as_text
+from conformance.drafting.turns import EARLIER, span
+from conformance.endings import text_of
+from conformance.plans.prefill import MODELS, PrefillPlan
 from conformance.reporting.case_source import constructor_arguments, set_fields
 from conformance.reporting.source import literal
 from conformance.runs import Runs
@@ -22,7 +24,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
     """NAME → source, of each that `scripts/frame.py` tells of this family; a model runs only to look up stop tokens."""
     own = Modes(Runs(scenario.case, load("installed")))
     plan, parts = own.plan, own.everything
-    cached = "turns" in parts
+    cached, told = "turns" in parts, told_as_text(own.stops) if plan.stop_strings else []
     spans = [span(own, before, turn) for before, turn in pairwise((0, *own.turns))]
     return {
         "START": str(own.start(parts)),
@@ -34,10 +36,14 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "FIRSTS": str(own.first_iterations),
         "MOST": str(plan.most),
         "PLACEHOLDERS": str(own.placeholders),
-        "DRAFTING": literal(_drafting(own)),
+        "DRAFTING": literal(_drafting(plan)),
         "NOISE": literal((plan.assistant_seed, plan.noise)),
         **({"OTHER": literal(_other(scenario, own))} if plan.drafter in ("shallow", "other") else {}),
-        "STOPPING": _stopping(own.stops),
+        "STOPPING": _stopping(tuple(token for token in own.stops if token not in told)),
+        "STRINGS": literal([text_of(token) for token in told]),
+        "VOCABULARY": str(scenario.vocabulary),
+        "SCRIPT": literal(list(plan.script)),
+        "BEGUN": literal(_drafting(EARLIER)),
         "RAISING": _raising(plan.raises),
     }
 
@@ -59,9 +65,8 @@ def _raising(calls: int) -> str:
     return f'{{"logits_processor": [{raises}]}}'
 
 
-def _drafting(own: Modes) -> dict[str, Any]:
+def _drafting(plan: PrefillPlan) -> dict[str, Any]:
     """What the generation config of the model that drafts holds."""
-    plan = own.plan
     if plan.drafter not in (*MODELS, "early_exit"):
         return {}
     most = assistants.OWN_DEFAULT if plan.argument and plan.drafter in MODELS else plan.most
@@ -70,7 +75,8 @@ def _drafting(own: Modes) -> dict[str, Any]:
         "num_assistant_tokens_schedule": plan.schedule,
         "assistant_confidence_threshold": plan.threshold,
     }
-    return tuned | ({"cache_implementation": "static"} if plan.assistant_static and plan.drafter in MODELS else {})
+    static = {"cache_implementation": "static"} if plan.assistant_static else {}
+    return tuned | (static | assistants.OWN[plan.assistant_own] if plan.drafter in MODELS else {})
 
 
 def _other(scenario: Scenario, own: Modes) -> tuple[Any, ...]:

@@ -7,9 +7,10 @@ import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.arriving import arriving
-from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, STOPPING, make_model
+from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.helped import helped
 from conformance.reporting.scripts.leaves import leaves
+from conformance.reporting.scripts.stops import stops
 
 ROWS = "running"
 WHOLE_OUTCOME = True
@@ -19,7 +20,7 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     """The outcome of the call, and that of the same call again."""
     model, outs = make_model(), []
     for _ in range(2):
-        keywords = arriving(model) | helped(model) | STOPPING
+        keywords = arriving(model) | helped(model) | stops()
         torch.manual_seed(SEED)
         out = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES))
         outs.append(leaves({**out, "generator": torch.get_rng_state()}, "output"))

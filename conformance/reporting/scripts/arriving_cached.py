@@ -7,6 +7,7 @@ from typing import Any
 
 from transformers import GenerationConfig
 
+from conformance.reporting.scripts.begun import begun
 from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, SETTINGS, TURNS, make_model
 
 
@@ -15,10 +16,10 @@ def arriving(_: Any) -> dict[str, Any]:
     ids, mask = INPUTS["input_ids"], INPUTS["attention_mask"]
     left: dict[str, Any] = {}
     for begin, end, changes in TURNS:
-        config = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
-        given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **left}
+        given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **(left or begun())}
+        given["generation_config"] = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
         same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(ids[row, begin + len(seen)])]}  # noqa: B023
-        out = make_model().generate(**given, generation_config=config, **same)
+        out = make_model().generate(**given, **same)
         name = next(name for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None)
         left = {name: out[name]}
     return {"input_ids": ids[:, GIVEN:], **({"attention_mask": mask} if MASKED else {}), **left}

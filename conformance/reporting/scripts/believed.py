@@ -8,17 +8,18 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.arriving import arriving
 from conformance.reporting.scripts.drafts_of import drafts_of
-from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, STOPPING, make_model
+from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.helped import helped
+from conformance.reporting.scripts.stops import stops
 
 ROWS = "first"
-BEYOND = ("embeds", "turns")
+BEYOND = ("embeds", "turns", "script")
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
     """Of each draft, how many tokens have to be accepted, and are."""
     model = make_model()
-    keywords = arriving(model) | helped(model) | STOPPING
+    keywords = arriving(model) | helped(model) | stops()
     drafts = drafts_of(model)
     torch.manual_seed(SEED)
     out = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES))

@@ -19,5 +19,4 @@ def compared(out: Any) -> tuple[torch.Tensor, torch.Tensor]:
     following = iter(tokens)
     same = {"prefix_allowed_tokens_fn": lambda *_: [next(following)]}
     plain = make_model().generate(**ALONE, generation_config=config, **same)
-    steps = len(tokens) if ENDS else None
-    return torch.cat(plain.logits), torch.stack(out.logits)[:steps, ROW]
+    return torch.cat(plain.logits), torch.stack(out.logits)[: len(tokens) if ENDS else None, ROW]

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import torch
-from transformers import GenerationConfig
-
-from conformance.reporting.scripts.caller import given
-from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.calling import calling
+from conformance.reporting.scripts.frame import make_model
 from conformance.reporting.scripts.late import deferred
 from conformance.reporting.scripts.shown import shown
 
@@ -20,12 +17,5 @@ UNSEEN = ("rng", "streamed", "forwards", "calls")
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
     """The outcomes of stopping at once, and of stopping one step late."""
-    outs = []
-    for how in (nullcontext, deferred):
-        model = make_model()
-        keywords = given(model)
-        torch.manual_seed(SEED)
-        with how():
-            out = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES))
-        outs.append(shown(out, "output"))
-    return outs[0], outs[1]
+    first, late = (shown(calling(make_model(), how)[1], "output") for how in (nullcontext, deferred))
+    return first, late

@@ -6,12 +6,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.caller import given
+from conformance.reporting.scripts.calling import calling
 from conformance.reporting.scripts.following import following
-from conformance.reporting.scripts.frame import CHANGES, SECOND, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.frame import SECOND, SETTINGS, make_model
 from conformance.reporting.scripts.late import deferred
 from conformance.reporting.scripts.said import said
 from conformance.reporting.scripts.which import which
@@ -26,11 +25,7 @@ def texts() -> tuple[dict[str, Any], dict[str, Any]]:
     outs = []
     for how in (nullcontext, deferred):
         model = make_model()
-        keywords = given(model)
-        torch.manual_seed(SEED)
-        with how():
-            out = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | CHANGES))
+        keywords, out = calling(model, how)
         keywords = following(getattr(out, "sequences", out)) | which(keywords, out)
-        again = model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | SECOND))
-        outs.append(said(again))
+        outs.append(said(model.generate(**keywords, generation_config=GenerationConfig(**SETTINGS | SECOND))))
     return outs[0], outs[1]

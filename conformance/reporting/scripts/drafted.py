@@ -8,8 +8,9 @@ from transformers import GenerationConfig
 
 from conformance.reporting.scripts.arriving import arriving
 from conformance.reporting.scripts.compared import compared
-from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, STOPPING, make_model
+from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.helped import helped
+from conformance.reporting.scripts.stops import stops
 
 UNSEEN = ("scores", "sequences")
 ROWS = "first"
@@ -18,7 +19,7 @@ ROWS = "first"
 def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of plain decoding, and those under the drafts."""
     model = make_model()
-    keywords, config = arriving(model) | helped(model) | STOPPING, GenerationConfig(**SETTINGS | CHANGES)
+    keywords, config = arriving(model) | helped(model) | stops(), GenerationConfig(**SETTINGS | CHANGES)
     torch.manual_seed(SEED)
     out = model.generate(**keywords, generation_config=config)
     return compared(out)

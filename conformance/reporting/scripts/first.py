@@ -7,8 +7,9 @@ import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.arriving import arriving
-from conformance.reporting.scripts.frame import CHANGES, FIRSTS, SEED, SETTINGS, STOPPING, make_model
+from conformance.reporting.scripts.frame import CHANGES, FIRSTS, SEED, SETTINGS, make_model
 from conformance.reporting.scripts.helped import helped
+from conformance.reporting.scripts.stops import stops
 from conformance.reporting.scripts.told_first import told_first
 
 ROWS = "running"
@@ -17,7 +18,7 @@ ROWS = "running"
 def texts() -> tuple[dict[str, str], dict[str, str]]:
     """What each model has to be told, and is."""
     model = make_model()
-    keywords = arriving(model) | helped(model) | STOPPING
+    keywords = arriving(model) | helped(model) | stops()
     told = told_first(model)
     again = told_first(keywords["assistant_model"]) if "assistant_model" in keywords else []
     torch.manual_seed(SEED)

@@ -47,6 +47,10 @@ DRAFTING: dict[str, Any]  # of the `GenerationConfig` of the model that drafts
 NOISE: tuple[int, float]  # seed and relative size of that in the assistant's weights
 OTHER: tuple[Any, ...]  # the assistant's class, config, kernel with weights, and own `GenerationConfig`
 STOPPING: dict[str, Any]  # the keyword of `generate` for a custom stop condition
+STRINGS: list[str]  # stop strings
+VOCABULARY: int  # how many tokens there are
+SCRIPT: list[bool]  # whether an assistant says the right token, position by position, over and over
+BEGUN: dict[str, Any]  # of the `GenerationConfig` of a model that drafts in an earlier call
 RAISING: dict[str, Any]  # the same for a processor that raises
 HOOK: str  # the keyword of `generate` for a hook that raises
 RAISES_AT: int  # the call in which it does

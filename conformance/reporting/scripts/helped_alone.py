@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""Drafts without an assistant model."""
+"""Drafts of the model's own first layers."""
 
 from __future__ import annotations
 

@@ -5,36 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import GenerationConfig
-
-from conformance.reporting.scripts.frame import (
-    BY_KEYWORD,
-    DRAFT,
-    EXTRAS,
-    INPUTS,
-    PLAINLY,
-    ROW,
-    SETTINGS,
-    SPOKEN,
-    make_model,
-)
+from conformance.reporting.scripts.frame import BY_KEYWORD, EXTRAS, INPUTS, PLAINLY, ROW, SPOKEN, make_model
+from conformance.reporting.scripts.speaking import speaking
 
 ROWS = "running"
 
 
 def decoded(ids: dict[str, Any], by_keyword: bool) -> list[int]:
     """The new tokens."""
-    model, config = make_model(), GenerationConfig(**{**SETTINGS, "do_sample": False, "num_return_sequences": 1})
+    model, (config, extras) = make_model(), speaking(ids, by_keyword)
     model.generation_config.pad_token_id = None
-    for name, value in ids.items():
-        setattr(config, name, None if by_keyword else value)
-    extras = dict(EXTRAS)
-    if by_keyword:
-        extras |= {name: value for name, value in ids.items() if value is not None}
-    if DRAFT:
-        extras["assistant_model"] = assistant = make_model()
-        assistant.generation_config.num_assistant_tokens = DRAFT
-        assistant.generation_config.num_assistant_tokens_schedule = "constant"
     start = INPUTS.get("decoder_input_ids", INPUTS["input_ids"]).shape[1]
     tokens: list[int] = model.generate(**INPUTS, generation_config=config, **extras).sequences[ROW, start:].tolist()
     return tokens

@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import CHANGES, INPUTS, SEED, SETTINGS, START, STOPPING, make_model
+from conformance.reporting.scripts.frame import CHANGES, INPUTS, SEED, SETTINGS, START, make_model
 from conformance.reporting.scripts.helped import helped
+from conformance.reporting.scripts.stops import stops
 
 
 def plain_and_drafted() -> tuple[Any, Any]:
     """What plain decoding gives where only the tokens of the call are allowed, and what the call gives."""
     model = make_model()
-    keywords, config = helped(model) | STOPPING, GenerationConfig(**SETTINGS | CHANGES)
+    keywords, config = helped(model) | stops(), GenerationConfig(**SETTINGS | CHANGES)
     torch.manual_seed(SEED)
     out = model.generate(**INPUTS, generation_config=config, **keywords)
     tokens = out.sequences[0, START:].tolist()
