@@ -133,11 +133,16 @@ def _watch(runs: Runs) -> MetaReads:
 def placed_matches_unplaced(runs: Runs) -> Comparison:
     """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
 
-    Token ids are put where the embeddings run, or on `model.device`, as the documentation does.
+    Token ids are put where the embeddings run, or on `model.device`, as the documentation does. No op gives values of
+    tensors that are on several devices: an accelerator refuses them.
     """
     own = of(runs)
     if own.placed_outcome.crash is not None:
         return crash_difference(own.placed_outcome.crash, "the undispatched model works")
+    if (mixed := _watch(runs).mixed) and runs.case.plan.simulated:
+        got = ", ".join(f"{op} {count} times" for op, count in sorted(mixed.items()))
+        wanted = "no op gives values of tensors on several devices"
+        return Comparison.of(Difference("values", "devices", wanted, got, raised_in=min(mixed)))
     return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 

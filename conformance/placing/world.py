@@ -21,10 +21,12 @@ from conformance import upstream
 from conformance.building.copying import Copier
 from conformance.call import Call
 from conformance.clock import MODEL_CODE
+from conformance.errors import NotOffered
 from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, devices, models
+from conformance.placing.on_planned_map import wrong_plan
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
@@ -115,13 +117,27 @@ class World:
             try:
                 with time_limit(), torch.no_grad(), MODEL_CODE.running():
                     model = self.runs.subject.place(self.recipe)  # type: ignore[attr-defined]
+            except NotOffered:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
-                return Placed(crash=self._crash(error), refused=refused_clearly(error, self.recipe))
+                refused = refused_clearly(error, self.recipe) and not self._planned_wrong()
+                return Placed(crash=self._crash(error), refused=refused)
             placed = self._described(model)
             _ = placed.report  # made while the devices are there
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
         self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
         return placed
+
+    def _planned_wrong(self) -> bool:
+        """Whether the subject planned a map that is wrong: then nothing that the caller gave is refused."""
+        plan = getattr(self.runs.subject, "planned", None)
+        if plan is None:
+            return False
+        asked = replace(self.recipe, model=self.copied())  # the recipe's own may be half placed
+        try:
+            return wrong_plan(asked, plan(asked)) is not None
+        except Exception:  # noqa: BLE001 - it planned nothing, and that is what was raised
+            return False
 
     def _crash(self, error: Exception) -> Crash:
         """The crash, its words the same whatever the folder is called."""

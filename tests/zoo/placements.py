@@ -145,3 +145,14 @@ class AuditsVaguely(Placer):
     def audit(self, model: Any) -> None:
         if any(tensor.is_meta for tensor in model.parameters()):
             raise RuntimeError("a weight is missing")
+
+
+class MovesIdsToMeta(Placer):
+    """Moves the prompt where the first weight is, which is nowhere."""
+
+    name = "moves-ids-to-meta"
+
+    def generate(self, model: Any, call: Any) -> Any:
+        place = next(model.parameters()).device
+        moved = {name: tensor.to(place) if place.type == "meta" else tensor for name, tensor in call.inputs.items()}
+        return super().generate(model, call.replace(inputs=moved))
