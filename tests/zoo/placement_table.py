@@ -29,6 +29,7 @@ FAULTS = (
     ),
     Fault("planning-never-crashes", _seen(("crash", "crash")), placements.PlansByIndex),
     Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnother),
+    Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnotherLater),
     Fault(
         "placement-changes-no-config",
         _seen(("changed", "config.bos_token_id")),

@@ -127,6 +127,21 @@ class SavesAnother(Placer):
         model.save_pretrained = save_pretrained
 
 
+class SavesAnotherLater(Placer):
+    """Saves one weight changed once it has decoded."""
+
+    name = "saves-another-later"
+
+    def generate(self, model: Any, call: Any) -> Any:
+        spoil = getattr(model, "spoil_what_is_saved", None)
+        if spoil is not None:
+            spoil()
+        return super().generate(model, call)
+
+    def spoil(self, model: Any) -> None:
+        model.spoil_what_is_saved = lambda: SavesAnother().spoil(model)
+
+
 class EditsConfigWhilePlacing(Placer):
     """Leaves a mark in the config."""
 
