@@ -7,8 +7,8 @@ those of the CPU, or within the bound of comparison, or they are not; a type tha
 an op that the device lacks. The cost is the processor time of a `generate` there over that on the CPU, the median of
 `--repeats` calls after one that is not counted. `--write` also puts the table into FOLDER, as Markdown and as JSON.
 
-Prints a line for each type as it goes and a summary at the end; asserts nothing. The aims: no op lacking, nothing beyond
-the bound, at most eight times the CPU's time in the median.
+Prints a line for each type as it goes and a summary at the end; asserts nothing. The aims: no op lacking, nothing
+beyond the bound, at most eight times the CPU's time in the median.
 """
 
 from __future__ import annotations
