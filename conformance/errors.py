@@ -18,6 +18,10 @@ class NotBuildable(ValueError):
     """The installed release cannot make the model of a valid case; the message is the reason."""
 
 
+class NotOffered(Exception):
+    """The subject says that it lacks what a check is about, or may not be asked for it here."""
+
+
 class HarnessBroke(RuntimeError):
     """A check itself raised: our fault, never a verdict."""
 

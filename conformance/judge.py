@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from conformance import registry
 from conformance.case import Case
-from conformance.errors import BadInput, HarnessBroke, NotBuildable
+from conformance.errors import BadInput, HarnessBroke, NotBuildable, NotOffered
 from conformance.oracle import OracleRaised
 from conformance.registry import Check
-from conformance.runs import NotOffered, Runs
+from conformance.runs import Runs
 from conformance.subjects import Subject
 from conformance.subjects.installed import Installed
 from conformance.verdicts import Difference, Verdict

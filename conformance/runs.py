@@ -15,6 +15,7 @@ from conformance.call import Call
 from conformance.case import Case
 from conformance.clock import MODEL_CODE
 from conformance.compare import BOUND, NOISY_BOUND, WIDE_BOUND, Noise
+from conformance.errors import NotOffered
 from conformance.limits import time_limit
 from conformance.observe import observe
 from conformance.oracle import Oracle
@@ -28,10 +29,6 @@ from conformance.subjects import BUILT_IN, Subject
 NOISE_SEEDS, NOISE_SIZE = (1, 2, 3), 1e-6
 Forced = list[torch.Tensor] | Crash
 T = TypeVar("T")
-
-
-class NotOffered(Exception):
-    """The subject says that it lacks what a check is about."""
 
 
 class Runs:

@@ -21,10 +21,12 @@ from conformance import upstream
 from conformance.building.copying import Copier
 from conformance.call import Call
 from conformance.clock import MODEL_CODE
+from conformance.errors import NotOffered
 from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, devices, models
+from conformance.placing.on_planned_map import wrong_plan
 from conformance.placing.recipe import Recipe, recipe_of
 from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
@@ -103,25 +105,46 @@ class World:
     @cached_property
     def recipe(self) -> Recipe:
         """What the subject is asked to do."""
+        return self._asked("offloaded")
+
+    def _asked(self, folder: str) -> Recipe:
+        """The same for another copy of the model, with a folder of its own for what goes to the disk."""
         checkpoint = self.checkpoint if isinstance(self.checkpoint, Path) else self.folder
-        offload = self.folder / "offloaded"
+        offload = self.folder / folder
         offload.mkdir(exist_ok=True)
         return recipe_of(self.plan, self.copied(), checkpoint, offload)
+
+    def _place(self, recipe: Recipe) -> Any:
+        with time_limit(), torch.no_grad(), MODEL_CODE.running():
+            return self.runs.subject.place(recipe)  # type: ignore[attr-defined]
 
     @cached_property
     def placed(self) -> Placed:
         """The model as the subject placed it."""
         with self.present():
             try:
-                with time_limit(), torch.no_grad(), MODEL_CODE.running():
-                    model = self.runs.subject.place(self.recipe)  # type: ignore[attr-defined]
+                model = self._place(self.recipe)
+            except NotOffered:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
-                return Placed(crash=self._crash(error), refused=refused_clearly(error, self.recipe))
+                refused = refused_clearly(error, self.recipe) and not self._planned_wrong()
+                return Placed(crash=self._crash(error), refused=refused)
             placed = self._described(model)
             _ = placed.report  # made while the devices are there
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
         self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
         return placed
+
+    def _planned_wrong(self) -> bool:
+        """Whether the subject planned a map that is wrong: then nothing that the caller gave is refused."""
+        plan = getattr(self.runs.subject, "planned", None)
+        if plan is None:
+            return False
+        asked = self._asked("planned")  # the recipe's own model may be half placed
+        try:
+            return wrong_plan(asked, plan(asked)) is not None
+        except Exception:  # noqa: BLE001 - it planned nothing, and that is what was raised
+            return False
 
     def _crash(self, error: Exception) -> Crash:
         """The crash, its words the same whatever the folder is called."""
@@ -177,12 +200,27 @@ class World:
         return outcome
 
     @cached_property
-    def reloaded(self) -> Placed:
-        """The placed model saved, and loaded again without a placement."""
-        folder = self.folder / "again"
+    def reloaded(self) -> dict[str, Placed]:
+        """A placed model that is saved at once, and after it has decoded: when → what loads without a placement.
+
+        It is a model of its own: hooks leave traces of a forward, the more so of one that raised, and what is saved
+        would depend on what else was judged. So what it saves after a decoding that raised says nothing.
+        """
+        try:
+            with self.present():
+                placed = self._described(self._place(self._asked("offloaded again")))
+        except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
+            return {"at once": Placed(crash=self._crash(error))}
+        found = {"at once": self._saved_and_loaded(placed, "again")}
+        if found["at once"].crash is None and self.outcome(placed).crash is None:
+            found["after decoding"] = self._saved_and_loaded(placed, "again after decoding")
+        return found
+
+    def _saved_and_loaded(self, placed: Placed, name: str) -> Placed:
+        folder = self.folder / name
         try:
             with self.present(), time_limit(), MODEL_CODE.running():
-                self.placed.model.save_pretrained(folder)
+                placed.model.save_pretrained(folder)
             with time_limit(), MODEL_CODE.running():
                 model = type(self.base).from_pretrained(folder, dtype=self.base.dtype)
         except Exception as error:  # noqa: BLE001 - saving and loading are what is tested

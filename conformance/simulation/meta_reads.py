@@ -3,6 +3,9 @@
 `torch.mm(cpu, meta)` returns garbage without a word, so errors alone do not show a weight that was left behind.
 An op reads `meta` when it is given a tensor there and gives one elsewhere, or a number. Copies to `meta`, and
 shapes computed there, read nothing; an op that raises tells it itself.
+
+The same watch sees ops that are given tensors of several devices and give values. A real accelerator refuses them, and
+so does the simulated one: this does not ask that one whether it did.
 """
 
 from __future__ import annotations
@@ -18,12 +21,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 SHAPE_ONLY = {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros",
               "aten::new_empty", "aten::new_full", "aten::new_ones", "aten::rand_like", "aten::randn_like",
               "aten::new_empty_strided"}  # fmt: skip
+COPIES = {"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"}
+TAKE_INDICES = ("aten::index", "aten::_index_put", "aten::_unsafe_index")
 
 
 class MetaReads(TorchDispatchMode):
     """Counts the ops that read a tensor on `meta`, by name, while it is active; `refused` those that raised at it.
 
-    weights: the parameters and buffers of `model` that were read so, by name, also through views and casts of them.
+    weights: the parameters and buffers of `model` that were read so, by name, also through views and casts of them;
+    mixed: the ops that took tensors of several devices, by name.
     """
 
     def __init__(self, model: Any = None) -> None:
@@ -32,6 +38,7 @@ class MetaReads(TorchDispatchMode):
         self.reads: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.weights: Counter[str] = Counter()
+        self.mixed: Counter[str] = Counter()
         self._made_of: dict[int, list[torch.Tensor]] = {}  # storage → what it was computed from, which is kept alive
 
     @property
@@ -42,9 +49,12 @@ class MetaReads(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Every op passes here."""
         name = str(func._schema.name)
-        on_meta = [] if name in SHAPE_ONLY else [one for one in _tensors((args, kwargs or {})) if one.is_meta]
+        given = list(_tensors((args, kwargs or {})))
+        on_meta = [] if name in SHAPE_ONLY else [one for one in given if one.is_meta]
         if not on_meta:
-            return func(*args, **(kwargs or {}))
+            result = func(*args, **(kwargs or {}))
+            self.mixed.update([name] if len(given) > 1 and _mixes(name, given) else [])
+            return result
         try:
             result = func(*args, **(kwargs or {}))
         except (RuntimeError, NotImplementedError):  # what a read on `meta` raises, where it is noticed at all
@@ -75,6 +85,13 @@ class MetaReads(TorchDispatchMode):
             storages = {_storage(parent) for parent in parents} - found
         named = (*self.model.named_parameters(), *self.model.named_buffers())  # of tied ones the first name
         return {name for name, tensor in named if tensor.is_meta and _storage(tensor) in found}
+
+
+def _mixes(name: str, given: list[torch.Tensor]) -> bool:
+    """Whether an op that gave values was given tensors of several devices; numbers and indices on the CPU count not."""
+    indices = name.startswith(TAKE_INDICES)
+    free = [one.device.type == "cpu" and (not one.dim() or (indices and not one.is_floating_point())) for one in given]
+    return name not in COPIES and len({one.device for one, may in zip(given, free, strict=True) if not may}) > 1
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -12,16 +12,6 @@ from conformance.subjects.installed import Installed
 WORKS_ON_A_MAP = ("no-op-reads-meta", "placed-matches-unplaced", "save-and-reload-keeps-ties")
 
 
-class InstalledOnPlannedMap(Installed):
-    """The installed loader, given the reference planner's map where it would plan one, and no address used twice."""
-
-    def place(self, recipe: Any) -> Any:
-        """The placed model. Raises whatever the loader raises."""
-        from conformance.placing.loaders import place_with_originals, planned_by_reference
-
-        return place_with_originals(planned_by_reference(recipe))
-
-
 class Reference:
     """Runs the loop of the call's mechanism: `generate` of the module of that name in `conformance.reference`."""
 
@@ -35,13 +25,23 @@ class Reference:
         """Prepared tokens by name (bos, eos, pad, decoder_start): plain ints first, tensors last."""
         return special_tokens.prepared_for(model, generation_config, **asked)
 
+    def planned(self, recipe: Any) -> Any:
+        """The recipe with a map of our planner's, where it asks for one to be planned. Raises DoesNotFit."""
+        from conformance.placing.loaders import planned_by_reference
+
+        return planned_by_reference(recipe)
+
     def place(self, recipe: Any) -> Any:
-        """The same, but a map that the loader would plan is the reference planner's, and no address is used twice."""
-        return InstalledOnPlannedMap().place(recipe)
+        """The model placed by the installed loader as it is planned here, so that no address is used twice."""
+        from conformance.placing.loaders import place_with_originals
+
+        return place_with_originals(self.planned(recipe))
 
     def also_installed(self, check: str) -> tuple[Installed, ...]:
-        """Models and hooks are the release's: what they cannot do on our map is its fault, the map itself is ours."""
-        return (InstalledOnPlannedMap(),) if check in WORKS_ON_A_MAP else ()
+        """Loader, models and hooks are the release's: what it cannot do on a right map is its fault."""
+        from conformance.placing.on_planned_map import InstalledOnPlannedMap
+
+        return (InstalledOnPlannedMap(self.planned),) if check in WORKS_ON_A_MAP else ()
 
     def audit(self, model: Any) -> None:
         """Raise PlacementError where the model cannot run as it is placed."""

@@ -9,6 +9,7 @@ import torch
 from transformers import DynamicCache
 
 from conformance.reference import stop_checks
+from conformance.simulation import tensors
 from conformance.subjects.reference import Reference
 from zoo.placements import Placer
 
@@ -58,3 +59,15 @@ class ComparesWhereTheTokenIs(Placer):
         if isinstance(end, torch.Tensor) and "input_ids" in call.inputs:
             assert (call.inputs["input_ids"][:, :1] == end.flatten()).ndim
         return super().generate(model, call)
+
+
+class LetsDevicesMix(Placer):
+    """Its accelerator refuses no tensor of another device, and so its loop gets away with a token that is elsewhere."""
+
+    name = "lets-devices-mix"
+
+    def generate(self, model: Any, call: Any) -> Any:
+        with patch.object(tensors._Call, "_refuse", lambda *_: None):
+            for ids in call.inputs.values():
+                assert (ids[:, :1] == torch.zeros(1, dtype=torch.long)).ndim
+            return super().generate(model, call)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from zoo import placed_mechanisms, placements
-from zoo.fault import Fault
+from typing import Any
+
+from zoo import placed_mechanisms, placements, planners
+from zoo.fault import Fault, steered
 from zoo.fault import seen as _seen
 
 LOGITS = ("values", "logits")
+PLAIN: dict[str, Any] = {
+    "model": "own", "by_itself": "", "loader": "from_pretrained", "map": "whole", "places": ("cpu",), "accelerators": 0,
+    "hardware": "sim", "split_tied": False, "ids": "embeddings", "mode": "plain", "stranded": None,
+}  # fmt: skip
+ON_THE_DISK = steered({**PLAIN, "places": ("disk",)})
+PLANNED = steered({**PLAIN, "map": "auto", "budget": (60,)})
+OVER_TWO: dict[str, Any] = {**PLAIN, "map": "auto", "accelerators": 2, "budget": (60, 60, 100)}
 
 FAULTS = (
     Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart),
@@ -20,6 +29,7 @@ FAULTS = (
     ),
     Fault("planning-never-crashes", _seen(("crash", "crash")), placements.PlansByIndex),
     Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnother),
+    Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnotherLater),
     Fault(
         "placement-changes-no-config",
         _seen(("changed", "config.bos_token_id")),
@@ -48,4 +58,59 @@ FAULTS = (
         rare=True,
     ),
     Fault("stranded-weight-is-named", _seen(("unclear", "audit"), ("unclear", "error")), placements.AuditsVaguely),
+    Fault(
+        "placed-matches-unplaced",
+        _seen(("crash", "crash")),
+        planners.SplitsABlock,
+        examples=200,
+        rare=True,
+        steered=steered(OVER_TWO),
+    ),
+    Fault(
+        "placed-matches-unplaced",
+        _seen(("crash", "crash")),
+        planners.SplitsATiedGroup,
+        examples=200,
+        rare=True,
+        steered=steered({**OVER_TWO, "model": "tied embeddings"}),
+        also={
+            "planning-never-crashes": "the loader meets one half of the group on meta",
+            "placed-groups-stay-tied": "the halves are left where the map has them",
+            "save-and-reload-keeps-ties": "saving meets two weights where there was one",
+        },
+    ),
+    Fault(
+        "planning-never-crashes",
+        _seen(("crash", "crash")),
+        planners.ForgetsAModule,
+        examples=200,
+        rare=True,
+        steered=PLANNED,
+    ),
+    Fault(
+        "planning-never-crashes",
+        _seen(("crash", "crash")),
+        planners.TakesEntriesForPrefixes,
+        architecture="bloom",
+        examples=200,
+        rare=True,
+        steered=PLANNED,
+    ),
+    Fault(
+        "placed-matches-unplaced",
+        _seen(("crash", "crash"), ("tokens", "sequences"), LOGITS),
+        placements.MovesIdsToMeta,
+        examples=200,
+        rare=True,
+        steered=ON_THE_DISK,
+        also={"no-op-reads-meta": "an op gives values of ids that have none"},
+    ),
+    Fault(
+        "placed-matches-unplaced",
+        _seen(("values", "devices")),
+        placed_mechanisms.LetsDevicesMix,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "map": "parts", "places": ("sim:0", "sim:1"), "accelerators": 2}),
+    ),
 )

@@ -127,6 +127,21 @@ class SavesAnother(Placer):
         model.save_pretrained = save_pretrained
 
 
+class SavesAnotherLater(Placer):
+    """Saves one weight changed once it has decoded."""
+
+    name = "saves-another-later"
+
+    def generate(self, model: Any, call: Any) -> Any:
+        spoil = getattr(model, "spoil_what_is_saved", None)
+        if spoil is not None:
+            spoil()
+        return super().generate(model, call)
+
+    def spoil(self, model: Any) -> None:
+        model.spoil_what_is_saved = lambda: SavesAnother().spoil(model)
+
+
 class EditsConfigWhilePlacing(Placer):
     """Leaves a mark in the config."""
 
@@ -145,3 +160,14 @@ class AuditsVaguely(Placer):
     def audit(self, model: Any) -> None:
         if any(tensor.is_meta for tensor in model.parameters()):
             raise RuntimeError("a weight is missing")
+
+
+class MovesIdsToMeta(Placer):
+    """Moves the prompt where the first weight is, which is nowhere."""
+
+    name = "moves-ids-to-meta"
+
+    def generate(self, model: Any, call: Any) -> Any:
+        place = next(model.parameters()).device
+        moved = {name: tensor.to(place) if place.type == "meta" else tensor for name, tensor in call.inputs.items()}
+        return super().generate(model, call.replace(inputs=moved))
