@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
 from conformance.architectures.cells import reachable
+from conformance.architectures.media import takes_media
 from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.purity import PurityPlan
@@ -14,17 +15,25 @@ from conformance.strategies.ranges import rarely
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PurityPlan:
-    """Settings as keywords in a third of the draws; a quantised cache where all layers are of full attention.
+    """Settings as keywords or as the model's own in a third of the draws each; a quantised cache where all layers are
+    of full attention, else now and then one of fixed size.
 
     Once in twelve draws a model that decodes by itself, in the place of the case's.
     """
     if draw(rarely(True, False, one_in=12)):
         return PurityPlan(by_itself=draw(st.sampled_from(sorted(recipes()))))
     decoder_only = catalogue.get(model.architecture).task == "causal"
+    encoder = catalogue.get(model.architecture).task == "seq2seq" and not takes_media(model.architecture)
     full = decoder_only and set(reachable(model.architecture)) == {"full"}
+    told = draw(st.sampled_from(("", "keywords", "by_model")))
+    quantized = full and draw(rarely(True, False, one_in=6))
     return PurityPlan(
-        keywords=draw(rarely(True, False, one_in=3)),
-        encoded=not decoder_only and draw(rarely(True, False, one_in=3)),
-        quantized=full and draw(rarely(True, False, one_in=6)),
+        keywords=told == "keywords",
+        by_model=told == "by_model",
+        encoded=encoder and draw(rarely(True, False, one_in=3)),
+        unmasked=not prompt.padded and draw(rarely(True, False, one_in=3)),
+        positions=decoder_only and draw(rarely(True, False, one_in=4)),
+        quantized=quantized,
+        static=not quantized and draw(rarely(True, False, one_in=4)),
         raises=draw(st.integers(1, min(4, settings.max_new_tokens))) if draw(rarely(True, False, one_in=3)) else 0,
     )
