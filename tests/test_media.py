@@ -83,7 +83,7 @@ def test_prompts_draw_no_images_beyond_what_a_type_takes(prompt):
 def test_the_cached_family_draws_images_and_several_sequences_for_them():
     several = find(cases("cached", "llava"), lambda case: case.prompt.images == 2 and case.settings.do_sample)
     assert several.settings.copies == 2
-    assert not find(cases("purity", "llava"), lambda _: True).prompt.images
+    assert not find(cases("special_tokens", "llava"), lambda _: True).prompt.images
 
 
 def test_several_sequences_for_a_row_keep_the_order_of_its_images():

@@ -31,7 +31,14 @@ TOLD = tuple(f"told: {way}" for way in WAYS)
 PURITY = family(
     "purity",
     floors={"rows: several": 0.2, "rows: padded": 0.1, "stop: eos middle": 0.1, "sampling: on": 0.05},
-    reachable=("stop: eos first", "stop: eos last", "stop: rows differ", "decodes by itself", *TOLD),
+    reachable=(
+        "images: in the prompt",
+        "stop: eos first",
+        "stop: eos last",
+        "stop: rows differ",
+        "decodes by itself",
+        *TOLD,
+    ),
 )
 
 
@@ -141,10 +148,17 @@ def _returned(outcome: Outcome) -> Flat:
 
 
 def _other_call(runs: Runs) -> Call:
-    """The rows in another order, and the tokens of each; with the cache that the plan asks for."""
+    """The rows in another order, and the tokens of each; with the cache that the plan asks for.
+
+    Where the prompt holds images, text alone: what was seen by the call before must not be seen again.
+    """
     if plan_of(runs).by_itself:
         return _own_call(runs, runs.case.settings.sample_seed + 1)
-    turned = {name: tensor.flip(0, 1) for name, tensor in runs.call().inputs.items()}
+    inputs = runs.call().inputs
+    if runs.case.prompt.images:
+        ids = torch.arange(1, 4).expand(len(runs.rows), -1)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    turned = {name: tensor.flip(0, 1) for name, tensor in inputs.items()}
     model, config = _kept(runs)[0], runs.scenario.generation_config(max_new_tokens=1)
     return told(Call(turned, config), PurityPlan(static=plan_of(runs).static), model)
 

@@ -68,8 +68,8 @@ def body_name(finding: Finding) -> str | None:
     check, field = finding.signature.check, finding.signature.field
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    # Bodies that recompute know nothing of images.
-    seen = bool(case.prompt.images) and (case.family == "cached" or bool(getattr(case.plan, "turns", None)))
+    # Bodies of the plain families know nothing of images.
+    seen = bool(case.prompt.images) and (case.family in ("cached", "purity") or bool(getattr(case.plan, "turns", None)))
     replayed = criteria or seen or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
@@ -11,6 +13,21 @@ from conformance.architectures.own_generate import recipes
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.purity import PurityPlan
 from conformance.strategies.ranges import rarely
+from conformance.strategies.settings import settings as general_settings
+
+IMAGES = True  # prompts hold images or sound where the type takes some
+
+
+@st.composite
+def settings(draw: st.DrawFn, **shared: Any) -> Settings:
+    """As every family draws them, but in every sixth draw two sampled sequences for a row.
+
+    What the caller passes is then repeated for `generate`, which must not be done to the caller's own.
+    """
+    chosen = draw(general_settings(**shared))
+    if not draw(rarely(True, False, one_in=6)):
+        return chosen
+    return chosen.replace(do_sample=True, sample_seed=draw(st.integers(0, 2**16)), returned=2)
 
 
 @st.composite
@@ -32,7 +49,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         by_model=told == "by_model",
         encoded=encoder and draw(rarely(True, False, one_in=3)),
         unmasked=not prompt.padded and draw(rarely(True, False, one_in=3)),
-        positions=decoder_only and draw(rarely(True, False, one_in=4)),
+        positions=decoder_only and not prompt.images and draw(rarely(True, False, one_in=4)),
         quantized=quantized,
         static=not quantized and draw(rarely(True, False, one_in=4)),
         raises=draw(st.integers(1, min(4, settings.max_new_tokens))) if draw(rarely(True, False, one_in=3)) else 0,
