@@ -78,7 +78,7 @@ def _own_call(runs: Runs, seed: int) -> Call:
     return Call(tensors, None, extras=recipes()[name].keywords)
 
 
-def _cannot_be_had(runs: Runs) -> str | None:
+def cannot_be_had(runs: Runs) -> str | None:
     """Why a model that decodes by itself cannot be asked; None where it can, or where the case has none."""
     if not plan_of(runs).by_itself:
         return None
@@ -174,7 +174,7 @@ def ended_by_an_error(runs: Runs) -> Outcome | None:
 
 
 @check(PURITY, script="repeatable", bitwise=True)
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 @applies("the first call raises", lambda runs: watched(runs).crash is None)
 def repeatable(runs: Runs) -> Comparison:
     """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
@@ -188,7 +188,7 @@ def repeatable(runs: Runs) -> Comparison:
 
 
 @check(PURITY, script="purity", bitwise=True)
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
     """Input tensors, the generation config or keywords passed, and both configs of the model are as before the call.
 
@@ -215,30 +215,3 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
                 Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}", when)
             )
     return result
-
-
-@check(PURITY, script="streamer", bitwise=True)
-@guarded(_cannot_be_had)
-@applies("a model that decodes by itself streams in a way of its own", lambda runs: not plan_of(runs).by_itself)
-@applies("the call raises without a streamer too", lambda runs: afresh(runs).crash is None)
-def streamer_sees_the_sequence(runs: Runs) -> Comparison:
-    """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""
-    outcome = watched(runs)
-    if outcome.crash:
-        return crash_difference(outcome.crash, "the call without a streamer works")
-    if outcome.stream_ends != 1:
-        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
-    assert outcome.sequences is not None
-    return _compare_stream(outcome.streamed, outcome.sequences, outcome.prompt_length)
-
-
-def _compare_stream(streamed: list[torch.Tensor], sequences: torch.Tensor, prompt_length: int) -> Comparison:
-    expected = [sequences[:, :prompt_length], *sequences[:, prompt_length:].unbind(dim=1)]
-    if len(streamed) != len(expected):
-        wanted = f"the prompt and {len(expected) - 1} tokens"
-        return Comparison.of(Difference("length", "streamed", wanted, f"{len(streamed)} calls of put"))
-    for call, (got, wanted_tokens) in enumerate(zip(streamed, expected, strict=True)):
-        if got.tolist() != wanted_tokens.tolist():
-            values = (str(wanted_tokens.tolist()), str(got.tolist()))
-            return Comparison.of(Difference("tokens", "streamed", *values, where=f"call {call}"))
-    return Comparison()
