@@ -206,10 +206,17 @@ class Scenario:
         numbers = list(range(len(self.rows)) if rows is None else rows)
         chosen = [self.rows[number] for number in numbers]
         width = max(len(row) for row in chosen)
-        seen = self.media.inputs(numbers, width, DTYPES[self.case.model.dtype]) if self.media else {}
+        seen = self._media_inputs(numbers, width) if self.media else {}
         text = text_inputs(chosen, self.case.settings.filler, right=self.encoder_decoder)
         start = decoder_inputs(self.model_class, len(chosen), self.decoder_start) if self.encoder_decoder else {}
         return {**text, **start, **seen}
+
+    def _media_inputs(self, rows: Sequence[int], width: int) -> dict[str, torch.Tensor]:
+        """What `generate` takes for the images of these rows; older releases count some types by placeholders alone."""
+        assert self.media is not None
+        seen = self.media.inputs(rows, width, DTYPES[self.case.model.dtype])
+        types, taken = self.media.recipe.types, upstream.forward_parameters(self.model_class)
+        return {name: tensor for name, tensor in seen.items() if name != types or name in taken}
 
     @property
     def decoder_start(self) -> int:

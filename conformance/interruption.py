@@ -1,4 +1,4 @@
-"""Ctrl-C, also where somebody's `except` swallows the KeyboardInterrupt that it raises."""
+"""Ctrl-C, and a request to end, also where somebody's `except` swallows the KeyboardInterrupt that they raise."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ _asked = threading.Event()
 
 
 def watch() -> None:
-    """Remember an interrupt besides raising it; only the main thread can."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != _interrupt:
-        signal.signal(signal.SIGINT, _interrupt)
+    """Remember an interrupt besides raising it; only the main thread can. SIGTERM is one: what was found is kept."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != _interrupt:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

@@ -80,6 +80,7 @@ def observe(
         try:
             with time_limit(), MODEL_CODE.running():
                 output = subject.generate(model, call)
+            outcome.returned = output
             _read(output, outcome)
         except KeyboardInterrupt:
             raise

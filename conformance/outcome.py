@@ -57,7 +57,8 @@ class Outcome:
     sequences: (batch, prompt + new) token ids; scores, logits: one (batch, vocabulary) float32 tensor a step;
     states: attentions and hidden states as the library nests them; streamed: what the streamer received, in
     order; cache: flat copy of the returned cache; changed: what of the caller's was changed, path → how;
-    module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name.
+    module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name; returned: the
+    very object that the caller got.
     """
 
     prompt_length: int = 0
@@ -74,6 +75,7 @@ class Outcome:
     module_changes: dict[str, str] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     crash: Crash | None = None
+    returned: Any = field(default=None, repr=False)
 
     @property
     def steps(self) -> int:

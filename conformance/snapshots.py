@@ -15,7 +15,9 @@ MAX_DEPTH = 8
 TORCH_INTERNALS = frozenset({"_modules", "training"})
 
 # What a model keeps between calls on purpose, and no outcome depends on: (model type or *, attribute) → reason.
+KEPT_WHOLE = "_cache"  # an attribute of the model under which everything is kept on purpose
 KEPT_ON_PURPOSE = {
+    ("*", KEPT_WHOLE): "the static cache of the last call, kept to avoid recompilation",
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
     ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
@@ -30,7 +32,10 @@ PLAIN = frozenset({type(None), bool, int, float, str, torch.dtype, torch.Tensor,
 def flatten(
     value: Any, path: str = "", depth: int = 0, seen: frozenset[int] = frozenset()
 ) -> Iterator[tuple[str, Any]]:
-    """Every leaf of nested mappings, sequences and plain objects, as (dotted path, leaf); tensors are leaves."""
+    """Every leaf of nested mappings, sequences and plain objects, as (dotted path, leaf); tensors are leaves.
+
+    A sequence has its kind and its length as a leaf of its own.
+    """
     if type(value) in PLAIN or isinstance(value, torch.Tensor | int | float | str):
         yield path, value
     elif id(value) in seen or depth > MAX_DEPTH:
@@ -41,7 +46,7 @@ def flatten(
     elif isinstance(value, np.ndarray):
         yield path, value.tobytes()
     elif isinstance(value, list | tuple | set | frozenset | deque):
-        yield f"{path}.length", len(value)
+        yield f"{path}.length", f"{type(value).__name__} of {len(value)}"
         for index, item in enumerate(value):
             yield from flatten(item, f"{path}.{index}", depth + 1, seen | {id(value)})
     elif hasattr(value, "__dict__") and not isinstance(value, type | torch.nn.Module) and not callable(value):

@@ -6,16 +6,27 @@ from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.call import Call
 from conformance.plans.purity import PurityPlan
 
 QUANTIZED = {"backend": "quanto", "nbits": 4}  # whatever the backend is, a stand-in that loses nothing takes its place
 
 
-def told(call: Call, plan: PurityPlan, model: Any) -> Call:
-    """The call as the plan has it told: the same tokens are asked for. The encoder's output is the model's own."""
+def told(call: Call, plan: PurityPlan, model: Any, takes_positions: bool = False) -> Call:
+    """The call as the plan has it told: the same tokens are asked for. The encoder's output is the model's own.
+
+    `by_model` changes the generation config of the model. `takes_positions`: its type takes positions from a caller.
+    """
+    if plan.static and upstream.has_default_cache(model):
+        for name, value in upstream.static_cache_settings().items():
+            setattr(call.generation_config, name, value)
+    if plan.positions and takes_positions:
+        call = _with_positions(call)
     if plan.encoded:
         call = _encoded(call, model)
+    if plan.unmasked and bool(call.inputs["attention_mask"].all()):
+        call = call.replace(inputs={name: value for name, value in call.inputs.items() if name != "attention_mask"})
     if plan.quantized:
         call = call.replace(extras={**call.extras, "cache_implementation": "quantized", "cache_config": {**QUANTIZED}})
     if plan.keywords:
@@ -23,7 +34,22 @@ def told(call: Call, plan: PurityPlan, model: Any) -> Call:
         plain = type(config)()
         fields = {name: value for name, value in vars(config).items() if value != getattr(plain, name, None)}
         call = call.replace(generation_config=plain, extras={**fields, **call.extras})
-    return call
+    return _by_model(call, model) if plan.by_model else call
+
+
+def _by_model(call: Call, model: Any) -> Call:
+    """The call's settings as the model's own config, beside what that tells already: `generate` fills it in as well."""
+    for name, value in vars(model.generation_config).items():
+        if getattr(call.generation_config, name, None) is None:
+            setattr(call.generation_config, name, value)
+    model.generation_config = call.generation_config
+    return call.replace(generation_config=None)
+
+
+def _with_positions(call: Call) -> Call:
+    """Each token's place in its own row, shape (rows, width): what is not told is counted from the mask like this."""
+    counted = (call.inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+    return call.replace(inputs={**call.inputs, "position_ids": counted})
 
 
 def _encoded(call: Call, model: Any) -> Call:

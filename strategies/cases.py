@@ -20,7 +20,7 @@ from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plan
 from conformance.errors import BadInput, NotBuildable
 from conformance.strategies import families
 from conformance.strategies.architectures import configs, sizes_with
-from conformance.strategies.prompts import prompts
+from conformance.strategies.prompts import media_span, prompts
 from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings
 from conformance.strategies.tying import room, tied_weights
@@ -105,15 +105,23 @@ def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> s
 
 @st.composite
 def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
-    """A case with a model, a prompt and settings as every family draws them, and the plan of this one."""
+    """A case with a model, a prompt and settings as every family draws them, and the plan of this one.
+
+    Prompts hold images where the family's module says so, by `IMAGES`. Two of them in a row are an order to be kept
+    where a row becomes several, so that several are sampled then.
+    """
     model = draw(models(architecture, towards=towards))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))
-    prompt = draw(prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model)))
+    images = media_span(architecture) if getattr(module_of(family), "IMAGES", False) else (0, 0)
+    prompt = draw(
+        prompts(vocabulary=vocabulary, rows=(rows, rows), ragged=ragged, landmarks=landmarks_of(model), images=images)
+    )
     drawn = getattr(module_of(family), "settings", settings)
     eager = model.attention == "eager"
     chosen = draw(drawn(vocabulary=vocabulary, rows=rows, attentions=eager, towards=towards))
+    chosen = chosen.replace(returned=2) if prompt.images > 1 and chosen.do_sample else chosen
     plan = draw(plans(family, model, prompt, chosen))
     return Case(family=family, model=model, prompt=prompt, settings=chosen, plan=plan)
 

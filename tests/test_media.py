@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import find, given, settings
 
 from conformance.architectures.media import media_names, recipe, reserved_tokens, takes_media
 from conformance.architectures.shrink import tiny_config
@@ -10,7 +10,7 @@ from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, CaseRefused
 from conformance.judge import judge
-from conformance.strategies.cases import vocabulary_of
+from conformance.strategies.cases import cases, vocabulary_of
 from conformance.strategies.prompts import media_span, prompts
 from conformance.subjects.installed import Installed
 
@@ -78,3 +78,15 @@ def test_a_type_without_eyes_refuses_images():
 def test_prompts_draw_no_images_beyond_what_a_type_takes(prompt):
     assert 0 <= prompt.images <= 2
     assert media_span("llama") == (0, 0)
+
+
+def test_the_cached_family_draws_images_and_several_sequences_for_them():
+    several = find(cases("cached", "llava"), lambda case: case.prompt.images == 2 and case.settings.do_sample)
+    assert several.settings.copies == 2
+    assert not find(cases("special_tokens", "llava"), lambda _: True).prompt.images
+
+
+def test_several_sequences_for_a_row_keep_the_order_of_its_images():
+    case = with_images("llava", 2, seed=5, rows=((3, 4, 5),))
+    case = case.replace(settings=Settings(max_new_tokens=2, do_sample=True, returned=2, sample_seed=3))
+    assert judge(case, ["cached-matches-recomputed"], Installed()).verdicts["cached-matches-recomputed"].label == "pass"

@@ -33,6 +33,7 @@ CACHED = family(
     },
     reachable=(
         "attention: sdpa",
+        "images: in the prompt",
         "group: crosses the window",
         "sampling: on",
         *events.TOLD,

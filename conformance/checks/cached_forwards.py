@@ -25,6 +25,7 @@ NO_CACHE = "the forward returns no cache"
 @applies("this type's own preparation is part of what it decodes with", lambda runs: not runs.oracle.prepared)
 @applies("one forward over all tokens is another function", lambda runs: not runs.oracle.stepwise(len(_ids(runs))))
 @applies("the row holds the type's padding token, which positions may leave out", lambda runs: _unpadded(runs))
+@applies("the prompt holds images, of which such a forward knows nothing", lambda runs: not runs.case.prompt.images)
 @applies("the first row has one token", lambda runs: len(runs.scenario.rows[0]) > 1)
 def forward_counts_from_the_cache(runs: Runs) -> Comparison:
     """A forward of one more token goes on where its cache ends, also where it is told no positions and no mask.

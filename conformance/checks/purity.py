@@ -20,17 +20,25 @@ from conformance.outcome import Outcome
 from conformance.plans.purity import PurityPlan
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
-from conformance.snapshots import KEPT_ON_PURPOSE
+from conformance.snapshots import KEPT_ON_PURPOSE, KEPT_WHOLE, Flat, changes, snapshot
 from conformance.subjects.installed import Installed
 from conformance.subjects.own_generate import OwnGenerate
 from conformance.telling import told
 from conformance.verdicts import Comparison, Difference
 
-TOLD = ("told: keywords", "told: encoded", "told: quantized")
+WAYS = ("keywords", "by_model", "encoded", "unmasked", "positions", "quantized", "static")
+TOLD = tuple(f"told: {way}" for way in WAYS)
 PURITY = family(
     "purity",
     floors={"rows: several": 0.2, "rows: padded": 0.1, "stop: eos middle": 0.1, "sampling: on": 0.05},
-    reachable=("stop: eos first", "stop: eos last", "stop: rows differ", "decodes by itself", *TOLD),
+    reachable=(
+        "images: in the prompt",
+        "stop: eos first",
+        "stop: eos last",
+        "stop: rows differ",
+        "decodes by itself",
+        *TOLD,
+    ),
 )
 
 
@@ -41,28 +49,38 @@ def _kept(runs: Runs) -> tuple[Any, Call]:
 
 def _made(runs: Runs) -> tuple[Any, Call]:
     """A new model, and the call as the plan has it."""
-    plan = _plan(runs)
+    plan = plan_of(runs)
     if plan.by_itself:
         return _own_model(runs), _own_call(runs, runs.case.settings.sample_seed)
+    return _told(runs, plan)
+
+
+def _told(runs: Runs, plan: PurityPlan) -> tuple[Any, Call]:
     model = runs.scenario.model()
-    return model, told(runs.call(), plan, model)
+    return model, told(runs.call(), plan, model, runs.capabilities.accepts_position_ids)
+
+
+def plainly_told(runs: Runs) -> Outcome:
+    """The same request on a new model, told by a config, ids and a mask."""
+    model, call = _told(runs, plan_of(runs).plainly())
+    return runs.once("plainly told", lambda: _run(runs, call, model=model))
 
 
 def _own_model(runs: Runs) -> Any:
     spec = runs.case.model
-    return own_generate.make(_plan(runs).by_itself, spec, DTYPES[spec.dtype])
+    return own_generate.make(plan_of(runs).by_itself, spec, DTYPES[spec.dtype])
 
 
 def _own_call(runs: Runs, seed: int) -> Call:
     """The call of a model that decodes by itself, the numbers in it drawn from a seed."""
-    name, dtype = _plan(runs).by_itself, DTYPES[runs.case.model.dtype]
+    name, dtype = plan_of(runs).by_itself, DTYPES[runs.case.model.dtype]
     tensors = own_generate.arguments(name, runs.case.prompt.rows[0], seed, dtype)
     return Call(tensors, None, extras=recipes()[name].keywords)
 
 
-def _cannot_be_had(runs: Runs) -> str | None:
+def cannot_be_had(runs: Runs) -> str | None:
     """Why a model that decodes by itself cannot be asked; None where it can, or where the case has none."""
-    if not _plan(runs).by_itself:
+    if not plan_of(runs).by_itself:
         return None
     if runs.subject.name != Installed.name:
         return "the model decodes by itself, whatever the subject is"
@@ -73,23 +91,23 @@ def _cannot_be_had(runs: Runs) -> str | None:
     return None
 
 
-def _plan(runs: Runs) -> PurityPlan:
+def plan_of(runs: Runs) -> PurityPlan:
     """The case's plan; a case of another family, for which this is a lower rung, has the plain call."""
     return runs.case.plan if isinstance(runs.case.plan, PurityPlan) else PurityPlan()
 
 
 def afresh(runs: Runs) -> Outcome:
     """The case's call, told as the plan has it, on a new model."""
-    if _plan(runs) == PurityPlan():
+    if plan_of(runs) == PurityPlan():
         return runs.batch
     model, call = _made(runs)
     return runs.once("afresh", lambda: _run(runs, call, model=model))
 
 
 def _run(runs: Runs, call: Call, **options: Any) -> Outcome:
-    if _plan(runs).by_itself:
+    if plan_of(runs).by_itself:
         return runs.run(call, subject=OwnGenerate(), **{**options, "stream": False})
-    with upstream.quantized_stand_in() if _plan(runs).quantized else nullcontext():
+    with upstream.quantized_stand_in() if plan_of(runs).quantized else nullcontext():
         return runs.run(call, **options)
 
 
@@ -103,27 +121,52 @@ def watched_again(runs: Runs) -> Outcome:
     """The same call a second time on the same objects, after one with other inputs."""
 
     def make() -> Outcome:
-        watched(runs)
+        touched(runs)
         model, call = _kept(runs)
-        _run(runs, _other_call(runs), model=model)
         ended_by_an_error(runs)
         return _run(runs, call, model=model, stream=True)
 
     return runs.once("watched again", make)
 
 
+def touched(runs: Runs) -> dict[str, str]:
+    """What a call on other inputs, on the same model, changed in what the first call had returned: path → how."""
+
+    def make() -> dict[str, str]:
+        before, (model, _) = _returned(watched(runs)), _kept(runs)
+        _run(runs, _other_call(runs), model=model)
+        return changes(before, _returned(watched(runs)))
+
+    return runs.once("touched", make)
+
+
+def _returned(outcome: Outcome) -> Flat:
+    """All that the caller got, the cache under one name whatever the release calls it."""
+    output = outcome.returned
+    fields, cache = (output, upstream.cache_of(output)) if isinstance(output, dict) else ({"sequences": output}, None)
+    return snapshot({**{n: field for n, field in fields.items() if field is not cache}, "cache": cache}, "returned")
+
+
 def _other_call(runs: Runs) -> Call:
-    """A call on other inputs."""
-    if _plan(runs).by_itself:
+    """The rows in another order, and the tokens of each; with the cache that the plan asks for.
+
+    Where the prompt holds images, text alone: what was seen by the call before must not be seen again.
+    """
+    if plan_of(runs).by_itself:
         return _own_call(runs, runs.case.settings.sample_seed + 1)
-    other = {name: tensor[:1].flip(1) for name, tensor in runs.call().inputs.items()}
-    return Call(other, runs.scenario.generation_config(max_new_tokens=1))
+    inputs = runs.call().inputs
+    if runs.case.prompt.images:
+        ids = torch.arange(1, 4).expand(len(runs.rows), -1)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    turned = {name: tensor.flip(0, 1) for name, tensor in inputs.items()}
+    model, config = _kept(runs)[0], runs.scenario.generation_config(max_new_tokens=1)
+    return told(Call(turned, config), PurityPlan(static=plan_of(runs).static), model)
 
 
 def ended_by_an_error(runs: Runs) -> Outcome | None:
     """The same call on the same objects, ended by a processor of the caller's that raises; None where none does."""
-    calls = _plan(runs).raises
-    if not calls or _plan(runs).by_itself:
+    calls = plan_of(runs).raises
+    if not calls or plan_of(runs).by_itself:
         return None
     model, call = _kept(runs)
     raising = call.replace(processors=(Raises(calls - 1),))
@@ -131,7 +174,7 @@ def ended_by_an_error(runs: Runs) -> Outcome | None:
 
 
 @check(PURITY, script="repeatable", bitwise=True)
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 @applies("the first call raises", lambda runs: watched(runs).crash is None)
 def repeatable(runs: Runs) -> Comparison:
     """The same call again on the same objects gives bitwise the same outcome, and so does a new model."""
@@ -145,7 +188,7 @@ def repeatable(runs: Runs) -> Comparison:
 
 
 @check(PURITY, script="purity", bitwise=True)
-@guarded(_cannot_be_had)
+@guarded(cannot_be_had)
 def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
     """Input tensors, the generation config or keywords passed, and both configs of the model are as before the call.
 
@@ -162,8 +205,8 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
         return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", when))
     result = Comparison()
     for path, how in outcome.module_changes.items():
-        attribute = path.rsplit(".", 1)[-1]
-        owner = _plan(runs).by_itself or runs.scenario.architecture.model_type
+        attribute = KEPT_WHOLE if path.startswith(f"model.{KEPT_WHOLE}.") else path.rsplit(".", 1)[-1]
+        owner = plan_of(runs).by_itself or runs.scenario.architecture.model_type
         reason = KEPT_ON_PURPOSE.get(("*", attribute)) or KEPT_ON_PURPOSE.get((owner, attribute))
         if reason is not None:
             result.allowed.append(f"{attribute}: {reason}")
@@ -172,30 +215,3 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
                 Difference("changed", f"module attribute {attribute}", "as before", f"{path}: {how}", when)
             )
     return result
-
-
-@check(PURITY, script="streamer", bitwise=True)
-@guarded(_cannot_be_had)
-@applies("a model that decodes by itself streams in a way of its own", lambda runs: not _plan(runs).by_itself)
-@applies("the call raises without a streamer too", lambda runs: afresh(runs).crash is None)
-def streamer_sees_the_sequence(runs: Runs) -> Comparison:
-    """A streamer receives the prompt, then every step's tokens once and in order, then `end` once."""
-    outcome = watched(runs)
-    if outcome.crash:
-        return crash_difference(outcome.crash, "the call without a streamer works")
-    if outcome.stream_ends != 1:
-        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
-    assert outcome.sequences is not None
-    return _compare_stream(outcome.streamed, outcome.sequences, outcome.prompt_length)
-
-
-def _compare_stream(streamed: list[torch.Tensor], sequences: torch.Tensor, prompt_length: int) -> Comparison:
-    expected = [sequences[:, :prompt_length], *sequences[:, prompt_length:].unbind(dim=1)]
-    if len(streamed) != len(expected):
-        wanted = f"the prompt and {len(expected) - 1} tokens"
-        return Comparison.of(Difference("length", "streamed", wanted, f"{len(streamed)} calls of put"))
-    for call, (got, wanted_tokens) in enumerate(zip(streamed, expected, strict=True)):
-        if got.tolist() != wanted_tokens.tolist():
-            values = (str(wanted_tokens.tolist()), str(got.tolist()))
-            return Comparison.of(Difference("tokens", "streamed", *values, where=f"call {call}"))
-    return Comparison()

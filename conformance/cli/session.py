@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from conformance import interruption
 from conformance.options import Options
 from conformance.plugin import SUMMARY
 from conformance.reporting.columns import say
@@ -55,6 +56,7 @@ class KeepSummary:
 def run_session(options: Options, workers: int) -> int:
     """Run the suite with `workers` processes (0: this one) and print the end. Returns the exit code."""
     console, keeper = Console(), KeepSummary()
+    interruption.watch()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     arguments = [
         *("--pyargs", "conformance.suite", "--conformance-options", options.to_json()),

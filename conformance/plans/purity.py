@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from conformance.case import Case, Plan
 from conformance.plans.own_generate import OwnGenerateClass
@@ -13,18 +14,41 @@ from conformance.plans.own_generate import OwnGenerateClass
 class PurityPlan(Plan, family="purity"):
     """What the caller passes beside the tensors of the prompt, and still owns afterwards.
 
-    keywords: the settings are told one by one, not as a `GenerationConfig`; encoded: the encoder's output is given in
-    place of what it encodes; quantized: a quantised cache is asked for, with a dictionary that says how it is made.
+    keywords: the settings are told one by one, not as a `GenerationConfig`; by_model: they are the generation config of
+    the model, and the caller tells nothing; encoded: the encoder's output is given in place of what it encodes;
+    unmasked: no attention mask is given where nothing is padded; positions: those of the prompt are given, where the
+    type takes any. quantized: a quantised cache is asked for, with a dictionary that says how it is made; static: a
+    cache of fixed size, which some releases keep for the next call.
     raises: another call, between the first and the second, is ended by a processor of the caller's after so many calls
     of it, less one; 0: there is none. by_itself: the class of a model with a `generate` of its own, in the place of the
     case's; it is called as its recipe says, and nothing else here means anything then.
     """
 
     keywords: bool = False
+    by_model: bool = False
     encoded: bool = False
+    unmasked: bool = False
+    positions: bool = False
     quantized: bool = False
+    static: bool = False
     by_itself: OwnGenerateClass = ""
     raises: Annotated[int, Field(ge=0, le=8)] = 0
+
+    @model_validator(mode="after")
+    def _told_once(self) -> Self:
+        """Settings are told in one way."""
+        if self.keywords and self.by_model:
+            raise ValueError("the settings are told by keywords or by the model, not both")
+        return self
+
+    @property
+    def otherwise(self) -> bool:
+        """Whether the same request is told in another way than by a config, ids and a mask."""
+        return any((self.keywords, self.by_model, self.encoded, self.unmasked, self.positions))
+
+    def plainly(self) -> PurityPlan:
+        """The same request told by a config, ids and a mask: the cache that is asked for is as it was."""
+        return PurityPlan(quantized=self.quantized, static=self.static)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """How the call is told."""

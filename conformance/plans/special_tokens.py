@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, PlainValidator, model_validator
 from typing_extensions import Self
 
 from conformance.case import MAX_CONFIG_NUMBER, Case, Plan, Record
 
-Whole = Annotated[int, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
-Number = bool | Whole | Annotated[float, Field(gt=-MAX_CONFIG_NUMBER, lt=MAX_CONFIG_NUMBER)]
+
+def _number(value: Any) -> bool | int | float:
+    """The value itself: what a union of types says of another one names every type that it tried."""
+    if not isinstance(value, bool | int | float):
+        raise ValueError(f"must be a number, not a {type(value).__name__}")
+    if not -MAX_CONFIG_NUMBER < value < MAX_CONFIG_NUMBER:  # so written that NaN is refused too
+        raise ValueError(f"must be a number between {-MAX_CONFIG_NUMBER} and {MAX_CONFIG_NUMBER}, not {value}")
+    return value
+
+
+Number = Annotated[bool | int | float, PlainValidator(_number)]
 ROOM = {name: (-(2**bits), 2**bits - 1) for name, bits in {"int64": 63, "int32": 31, "int16": 15, "int8": 7}.items()}
 ROOM["uint8"] = (0, 255)
 
@@ -35,7 +44,9 @@ class Id(Record):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """A tensor holds nothing but what its dtype has room for."""
+        """A tensor holds nothing but what its dtype has room for, and no form nothing at all."""
+        if self.form == "none" and self.values:
+            raise ValueError(f"values {list(self.values)} have no form: name one, as `list`")
         if self.form in ("scalar", "tensor") and not _held_by(self.dtype, self.values):
             raise ValueError(f"values {list(self.values)} are not all {self.dtype}")
         return self

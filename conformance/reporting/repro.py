@@ -68,8 +68,9 @@ def body_name(finding: Finding) -> str | None:
     check, field = finding.signature.check, finding.signature.field
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    turns = bool(case.prompt.images) and bool(getattr(case.plan, "turns", None))
-    replayed = criteria or turns or case.model.tied or (case.plan and not case.plan.stands_alone())
+    # Bodies of the plain families know nothing of images.
+    seen = bool(case.prompt.images) and (case.family in ("cached", "purity") or bool(getattr(case.plan, "turns", None)))
+    replayed = criteria or seen or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None
     instead = pieces.piece(script).says.get("INSTEAD", {})

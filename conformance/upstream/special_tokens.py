@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -32,13 +33,15 @@ def generation_logger() -> logging.Logger:
 
 @contextmanager
 def special_token_warnings() -> Iterator[list[str]]:
-    """Kinds of warnings said through that logger meanwhile, in order; those given once only are given again."""
+    """Kinds of warnings said through that logger or as Python's, in order; those given once are given again."""
     logger = generation_logger()
     kinds: list[str] = []
 
-    def kind_of(record: logging.LogRecord) -> bool:
-        message = record.getMessage()
+    def heard(message: str) -> None:
         kinds.extend(kind for kind, words in SPECIAL_TOKEN_WARNINGS.items() if words in message)
+
+    def kind_of(record: logging.LogRecord) -> bool:
+        heard(record.getMessage())
         return False  # said to nobody else
 
     once = getattr(type(logger), "warning_once", None)
@@ -49,7 +52,10 @@ def special_token_warnings() -> Iterator[list[str]]:
     if silent:  # each change of a level empties a cache of every logger there is
         logger.setLevel(logging.WARNING)
     try:
-        yield kinds
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = lambda message, *_, **__: heard(str(message))
+            yield kinds
     finally:
         if silent:
             logger.setLevel(level)

@@ -8,6 +8,8 @@ from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.cached import CachedPlan
 from conformance.strategies.cases import vocabulary_of
 
+IMAGES = True  # prompts hold images or sound where the type takes some
+
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> CachedPlan:

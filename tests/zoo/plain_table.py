@@ -10,6 +10,8 @@ CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
 FORWARD = "forward-counts-from-the-cache"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
+TOLD, RETURNED = "told-otherwise-is-the-same", "returned-stays-as-it-was"
+STARTS, STATIC_STARTS = "decoder-starts-with-several-tokens", "static-decoder-starts-with-several-tokens"
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
 
 FAULTS = (
@@ -29,10 +31,14 @@ FAULTS = (
     Fault(PADDED, _seen(("crash", "crash")), subjects.CrashesOnBatches),
     Fault(STATIC, _seen(LOGITS), planted=planted.static_layer_scales_values),
     Fault(STATIC, _seen(("crash", "crash")), planted=planted.static_layer_refuses),
+    Fault(STARTS, _seen(LOGITS), subjects.AltersTheStart, architecture="t5"),
+    Fault(STATIC_STARTS, _seen(LOGITS), planted=planted.static_layer_scales_several, architecture="t5"),
     Fault(REFERENCE, _seen(("changed", "scores")), planted=planted.reference_scores_one_ulp_off),
     Fault(REFERENCE, _seen(("changed", "cache_length")), planted=planted.installed_returns_shorter_cache),
     Fault(REFERENCE, _seen(("changed", "rng")), planted=planted.installed_draws_once_more),
     Fault(REPEATABLE, _seen(("changed", "logits"), ("changed", "sequences")), subjects.KeepsState),
+    Fault(TOLD, _seen(("changed", "sequences"), ("length", "sequences")), subjects.IgnoresTheModelsLimit),
+    Fault(RETURNED, _seen(("changed", "returned.cache.layers.keys")), subjects.TakesBackTheCache),
     Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsGenerationConfig),
     Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsAfterAnError),
     Fault(UNCHANGED, _seen(("changed", "keywords.cache_config.backend")), subjects.EditsKeywords),

@@ -76,6 +76,20 @@ def static_layer_scales_values() -> Iterator[None]:
 
 
 @contextmanager
+def static_layer_scales_several() -> Iterator[None]:
+    """A static layer stores the values of several tokens that leave room for more a little too large."""
+    right = StaticLayer.update
+
+    def update(self, keys, values, *args, **kwargs):
+        if 1 < keys.shape[-2] < self.max_cache_len:
+            values = values * 1.05
+        return right(self, keys, values, *args, **kwargs)
+
+    with patch.object(StaticLayer, "update", update):
+        yield
+
+
+@contextmanager
 def static_layer_refuses() -> Iterator[None]:
     """A static layer cannot be used at all."""
 

@@ -10,6 +10,7 @@ import weakref
 import torch
 from transformers.cache_utils import DynamicLayer
 
+from conformance import upstream
 from conformance.subjects.installed import Installed
 from zoo.loop import Decoder
 
@@ -179,6 +180,46 @@ class EditsKeywords(Installed):
         output = super().generate(model, call)
         call.extras.get("cache_config", {}).pop("backend", None)
         return output
+
+
+class IgnoresTheModelsLimit(Installed):
+    """Generates twenty tokens where only the model's own generation config says how many."""
+
+    name = "ignores-the-models-limit"
+
+    def generate(self, model, call):
+        told = {} if call.generation_config is not None else {"max_new_tokens": 20}
+        return super().generate(model, call.replace(extras={**call.extras, **told}))
+
+
+class TakesBackTheCache(Installed):
+    """Empties the cache that the call before returned."""
+
+    name = "takes-back-the-cache"
+
+    def __init__(self):
+        self.last = None
+
+    def generate(self, model, call):
+        for layer in getattr(self.last, "layers", ()):
+            layer.keys.zero_()
+        output = super().generate(model, call)
+        self.last = upstream.cache_of(output)
+        return output
+
+
+class AltersTheStart(Installed):
+    """Changes the second token that a decoder is to start with."""
+
+    name = "alters-the-start"
+
+    def generate(self, model, call):
+        ids = call.inputs.get("decoder_input_ids")
+        if ids is not None and ids.shape[1] > 1:
+            ids = ids.clone()
+            ids[:, 1] = 1 + ids[:, 1] % 3
+            call = call.replace(inputs={**call.inputs, "decoder_input_ids": ids})
+        return super().generate(model, call)
 
 
 class EditsAfterAnError(Installed):

@@ -14,7 +14,7 @@ from conformance.reporting.scripts.leaves import leaves
 from conformance.reporting.scripts.told import told
 
 ROWS = "all"
-BEYOND = ("quantized", "raises")
+BEYOND = ("by_model", "unmasked", "positions", "quantized", "static", "raises")
 
 
 def belongings(model: Any, call: dict[str, Any]) -> dict[str, str]:

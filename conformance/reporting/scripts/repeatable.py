@@ -10,7 +10,7 @@ from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_mod
 from conformance.reporting.scripts.leaves import leaves
 
 ROWS = "all"
-BEYOND = ("keywords", "encoded", "quantized", "raises")
+BEYOND = ("keywords", "by_model", "encoded", "unmasked", "positions", "quantized", "static", "raises")
 WHOLE_OUTCOME = True
 
 

@@ -11,7 +11,7 @@ from transformers import GenerationConfig
 from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
 
 ROWS = "all"
-BEYOND = ("keywords", "encoded", "quantized", "raises")
+BEYOND = ("keywords", "by_model", "encoded", "unmasked", "positions", "quantized", "static", "raises")
 
 
 class Streamer:
