@@ -15,7 +15,7 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 STEPS = 3  # new tokens: the one after the prefill, and two that go on from the cache
-PLAIN = {"max_new_tokens": STEPS, "eos_token_id": None, "do_sample": False, "num_return_sequences": 1}
+PLAIN: dict[str, Any] = {"max_new_tokens": STEPS, "eos_token_id": None, "do_sample": False, "num_return_sequences": 1}
 NAMES = ("decoder_input_ids", "decoder_attention_mask")
 
 

@@ -19,7 +19,7 @@ IMAGES = True  # prompts hold images or sound where the type takes some
 
 
 @st.composite
-def settings(draw: st.DrawFn, **shared: Any) -> Settings:
+def settings(draw: st.DrawFn, /, **shared: Any) -> Settings:
     """As every family draws them, but in every sixth draw two sampled sequences for a row.
 
     What the caller passes is then repeated for `generate`, which must not be done to the caller's own.

@@ -12,8 +12,12 @@ from conformance.reporting.scripts.frame import INPUTS, SETTINGS, make_model
 
 def begun() -> dict[str, Any]:
     """What the first call is given besides ids: the cache as `generate` makes it."""
-    made: list[dict[str, Any]] = []
+    made: dict[str, Any] = {}
+
+    def catch(_: Any, ids: Any, **given: Any) -> Any:
+        made.update(given)
+        return ids
+
     config = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
-    catch = {"custom_generate": lambda _, ids, **new: (made.append(new), ids)[1]}
-    make_model().generate(**INPUTS, generation_config=config, **catch)
-    return {name: made[0][name] for name in ("cache", "past_key_values") if made[0].get(name) is not None}
+    make_model().generate(**INPUTS, generation_config=config, custom_generate=catch)
+    return {name: made[name] for name in ("cache", "past_key_values") if made.get(name) is not None}
