@@ -34,11 +34,12 @@ class KeepingStreamer:
 
     def __init__(self) -> None:
         self.received: list[torch.Tensor] = []
-        self.ends = 0
+        self.ends = self.after_the_end = 0
 
     def put(self, value: torch.Tensor) -> None:
         """Called by `generate` with the prompt, then with each step's tokens."""
         self.received.append(value)
+        self.after_the_end += self.ends > 0
 
     def end(self) -> None:
         """Called by `generate` once, at the end."""
@@ -90,6 +91,7 @@ def observe(
         outcome.extra = {name: reading() for name, reading in readings.items()}
     if streamer is not None:
         outcome.streamed, outcome.stream_ends = streamer.received, streamer.ends
+        outcome.streamed_after_end = streamer.after_the_end
     if watch:
         outcome.changed = changes(before, _belongings(model, call))
         outcome.module_changes = changes(modules, module_state(model))

@@ -57,8 +57,13 @@ class Outcome:
     sequences: (batch, prompt + new) token ids; scores, logits: one (batch, vocabulary) float32 tensor a step;
     states: attentions and hidden states as the library nests them; streamed: what the streamer received, in
     order; cache: flat copy of the returned cache; changed: what of the caller's was changed, path → how;
+<<<<<<< HEAD
     module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name; returned: the
     very object that the caller got.
+=======
+    module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name;
+    streamed_after_end: calls of the streamer's `put` after `end`.
+>>>>>>> 55c57ae
     """
 
     prompt_length: int = 0
@@ -68,6 +73,7 @@ class Outcome:
     states: dict[str, Any] = field(default_factory=dict)
     streamed: list[torch.Tensor] = field(default_factory=list)
     stream_ends: int = 0
+    streamed_after_end: int = 0
     cache: Flat = field(default_factory=dict)
     cache_length: int | None = None
     rng_after: str = ""

@@ -30,7 +30,8 @@ class Check:
     stands_on: the checks of the rungs below; script: the body of its reproducer (see reporting.repro);
     guards: each gives the reason why the rule does not apply to a case, or None; compares: `subject` when the
     rule judges the subject, so that the installed release may be to blame, `pair` when it sets two loops
-    against each other; bitwise: it compares without a tolerance, so that it cannot end in a tie.
+    against each other, `itself` when both runs are the subject's own, so that no other is to blame; bitwise: it
+    compares without a tolerance, so that it cannot end in a tie.
     """
 
     name: str
@@ -117,7 +118,7 @@ def check(
     *,
     stands_on: Iterable[str] = (),
     script: str = "",
-    compares: Literal["subject", "pair"] = "subject",
+    compares: Literal["subject", "pair", "itself"] = "subject",
     bitwise: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register a rule under its function's name with dashes. TypeError for a duplicate or a missing document."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+
 from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.outcome import rng_digest
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
+from conformance.simulation.hooks import HookRaised
 from conformance.snapshots import Flat
 from conformance.stopping.contents import without_garbage
-from conformance.stopping.pairs import Stopped, after_error, continued, lacks, runs_of
+from conformance.stopping.errors import after_error, left_by_the_hook
+from conformance.stopping.pairs import Stopped, continued, lacks, runs_of
 from conformance.subjects.installed import Installed
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
@@ -38,7 +43,7 @@ both_run = applies("stopping at once raises too", lambda runs: runs_of(runs).imm
 has_it = applies("the release has no deferred stopping", lambda runs: lacks(runs) is None)
 
 
-@check(STOPPING, script="deferred", compares="pair", bitwise=True)
+@check(STOPPING, script="deferred", compares="itself", bitwise=True)
 @has_it
 @both_run
 def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
@@ -59,10 +64,10 @@ def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
         return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
     result = _calls_of_hooks(both)
     immediate, deferred = (_fields(outcome.fields()) for outcome in (both.immediate, both.deferred))
-    if _one_draw_more(runs, both):
+    if immediate["rng"] != deferred["rng"] and _one_draw_more(runs, both):
         result.allowed.append("random numbers: the undone step has drawn one")
         immediate.pop("rng"), deferred.pop("rng")
-    return result + compare_exactly(deferred, immediate, unnumbered)
+    return result + compare_exactly({**deferred, **both.marks}, immediate, unnumbered)
 
 
 def _fields(fields: Flat) -> Flat:
@@ -70,8 +75,18 @@ def _fields(fields: Flat) -> Flat:
 
 
 def _one_draw_more(runs: Runs, both: Stopped) -> bool:
-    """Whether the generator's state is one where the release is allowed to leave another."""
-    return runs.subject.name == Installed.name and runs.case.settings.do_sample and both.undone == 1
+    """Whether the generator's state is the one other that the release is allowed to leave.
+
+    It is that after one more choice of a token for every row, except where the model itself draws: it has then drawn
+    more, which is not known.
+    """
+    if runs.subject.name != Installed.name or not runs.case.settings.do_sample or both.undone != 1:
+        return False
+    seen = both.seen
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(both.random_at_once)
+        torch.multinomial(torch.ones(seen.chosen_from), num_samples=1)
+        return seen.draws_itself or rng_digest() == both.deferred.rng_after
 
 
 def _calls_of_hooks(both: Stopped) -> Comparison:
@@ -85,7 +100,7 @@ def _calls_of_hooks(both: Stopped) -> Comparison:
     return result
 
 
-@check(STOPPING, stands_on=[MATCHES], script="deferred_streamed", compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_streamed", compares="itself", bitwise=True)
 @has_it
 @applies("nothing is streamed", lambda runs: runs.case.plan.streamed)
 @applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
@@ -100,6 +115,9 @@ def deferred_stop_streams_each_token_once(runs: Runs) -> Comparison:
         return Comparison()  # the check of the outcome tells of it
     if outcome.stream_ends != 1:
         return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
+    if outcome.streamed_after_end:
+        late = f"{outcome.streamed_after_end} calls"
+        return Comparison.of(Difference("length", "streamed after the end", "no call of put", late))
     start = outcome.prompt_length
     wanted = [outcome.sequences[:, :start], *outcome.sequences[:, start:].unbind(dim=1)]
     got = [call.tolist() for call in outcome.streamed]
@@ -110,10 +128,16 @@ def deferred_stop_streams_each_token_once(runs: Runs) -> Comparison:
     for call, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
         if mine != theirs.tolist():
             return Comparison.of(Difference("tokens", "streamed", str(theirs.tolist()), str(mine), f"call {call}"))
+    both = runs_of(runs)
+    kinds = [{str(call.dtype) for call in one.streamed} for one in (both.deferred, both.immediate)]
+    if kinds[0] != kinds[1]:
+        return Comparison.of(Difference("changed", "type of what is streamed", str(kinds[1]), str(kinds[0])))
+    if both.holds_back > 1:
+        return Comparison.of(Difference("length", "held back", "one step's tokens", f"those of {both.holds_back}"))
     return Comparison()
 
 
-@check(STOPPING, stands_on=[MATCHES], script="deferred_left", compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_left", compares="itself", bitwise=True)
 @has_it
 @applies("no cache outlives the call", lambda runs: runs_of(runs).outlives)
 @both_run
@@ -128,6 +152,9 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
         return Comparison()  # the check of the outcome tells of it
     if both.recording_early:
         return Comparison.of(Difference("changed", "recording", "off during the prefill", "on"))
+    if both.kept_too_long:
+        more = f"more of {both.kept_too_long}"
+        return Comparison.of(Difference("length", "recording", "one step's past states at a time", more))
     contents = compare_exactly(both.left_late, both.left_at_once, unnumbered)
     if contents.differences:
         return contents
@@ -140,7 +167,7 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
     return Comparison.of(*(replace(one, where=f"second call, {one.where}") for one in found.differences))
 
 
-@check(STOPPING, stands_on=[MATCHES], script="deferred_waits", compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_waits", compares="itself", bitwise=True)
 @has_it
 @applies("the next step may have no place, so its own flag is waited for", lambda runs: not runs_of(runs).tight)
 @applies("stopping is not deferred here", lambda runs: runs_of(runs).seen.deferred)
@@ -163,7 +190,7 @@ def deferral_never_waits_for_its_own_step(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(STOPPING, stands_on=[MATCHES], script="deferred_refused", compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_refused", compares="itself", bitwise=True)
 @has_it
 @applies("nothing here forbids to defer", lambda runs: bool(runs_of(runs).must_not_defer))
 @both_run
@@ -178,7 +205,7 @@ def deferral_refuses_when_it_must(runs: Runs) -> Comparison:
     return Comparison.of(Difference("changed", "deferral", f"refused: {both.must_not_defer}", "deferred"))
 
 
-@check(STOPPING, stands_on=[MATCHES], script="deferred_error", compares="pair", bitwise=True)
+@check(STOPPING, stands_on=[MATCHES], script="deferred_error", compares="itself", bitwise=True)
 @has_it
 @applies("no hook is told to raise", lambda runs: bool(runs.case.plan.raises))
 @both_run
@@ -188,19 +215,22 @@ def no_trace_after_an_error(runs: Runs) -> Comparison:
     The caller's cache records past states only if it did before, configs, inputs and modules are as after stopping at
     once, and the next call on the same model gives what it gives on a new one.
     """
-    error = after_error(runs)
-    if error.at_once.crash is None:
+    at_once, late = after_error(runs)
+    raised, its = at_once.outcome.crash, late.outcome.crash
+    if raised is None:
         return Comparison(not_applicable="the hook is not called so often")
-    if error.late.crash is None or error.late.crash.type != error.at_once.crash.type:
-        return Comparison.of(Difference("crash", "error", str(error.at_once.crash), str(error.late.crash)))
-    before, after = (("off", "on")[recording] for recording in error.recording)
+    if its is None or its.type != raised.type:
+        return Comparison.of(Difference("crash", "error", str(raised), str(its)))
+    before, after = (("off", "on")[recording] for recording in late.recording)
     if before != after:
         return Comparison.of(Difference("changed", "recording", f"{before}, as before", after))
-    late, at_once = ({**one.changed, **one.module_changes} for one in (error.late, error.at_once))
-    changed = compare_exactly(late, at_once, unnumbered)
-    if changed.differences or error.next_at_once.crash:
+    own, others = ({**one.outcome.changed, **one.outcome.module_changes} for one in (late, at_once))
+    changed = compare_exactly(own, others, unnumbered)
+    if raised.type == HookRaised.__name__ and not changed.differences:
+        changed = left_by_the_hook(late, at_once, runs.case.plan.raises == "streamer")
+    if changed.differences or at_once.following.crash:
         return changed
-    if error.next_late.crash:
-        return crash_difference(error.next_late.crash, "the call after an error with stopping at once works")
-    found = compare_exactly(_fields(error.next_late.fields()), _fields(error.next_at_once.fields()), unnumbered)
+    if late.following.crash:
+        return crash_difference(late.following.crash, "the call after an error with stopping at once works")
+    found = compare_exactly(_fields(late.following.fields()), _fields(at_once.following.fields()), unnumbered)
     return Comparison.of(*(replace(one, where=f"next call, {one.where}") for one in found.differences))

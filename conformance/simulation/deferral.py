@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import torch
 
 from conformance import upstream
 from conformance.call import Call
 from conformance.simulation.late import LateDevice
+from conformance.snapshots import Flat, flatten
 
 
 @dataclass
@@ -20,7 +23,9 @@ class Seen:
     did not raise; own_step_waits: those that began after a wait for a copy issued since the one before. reads: values
     taken from the device between the prefill and the end; `reads_in_forwards` of them by the model. visible: the
     prefill's outputs held a cache; says: whether it said that it can be put back; recording_early: past states were
-    recorded during the prefill. cache: the live cache, or None where none was met.
+    recorded during the prefill. cache: the live cache, or None where none was met. streamed, sizes: before each
+    forward, the calls of `put` so far and the shapes of the cache's tensors. random: the generator's state at the
+    end; draws_itself: a forward drew from it; chosen_from: the shape of a step's logits, (batch, vocabulary).
     """
 
     deferred: bool = False
@@ -33,6 +38,11 @@ class Seen:
     says: bool = False
     recording_early: bool = False
     cache: Any = None
+    streamed: list[int] = field(default_factory=list)
+    sizes: list[Flat] = field(default_factory=list)
+    random: torch.Tensor | None = None
+    draws_itself: bool = False
+    chosen_from: tuple[int, int] = (0, 0)
 
 
 class Deferral:
@@ -44,7 +54,7 @@ class Deferral:
         self.lag = lag
 
     @contextmanager
-    def around(self, model: Any, call: Call) -> Iterator[Callable[[], Seen]]:  # noqa: ARG002
+    def around(self, model: Any, call: Call) -> Iterator[Callable[[], Seen]]:
         """The late device, for the length of the block."""
         device, seen = LateDevice(self.lag), Seen()
 
@@ -53,9 +63,15 @@ class Deferral:
             seen.cache = kwargs[name] if name else seen.cache
             if device.forwards == 0:
                 seen.recording_early = upstream.records(seen.cache)
+            seen.streamed.append(len(getattr(call.streamer, "received", ())))
+            seen.sizes.append(_sizes(seen.cache))
+            seen.random = torch.get_rng_state()
 
         def after(_: Any, __: Any, outputs: Any) -> None:
             seen.finished += 1
+            seen.draws_itself |= _bytes(torch.get_rng_state()) != _bytes(seen.random)
+            logits = getattr(outputs, "logits", None)
+            seen.chosen_from = (0, 0) if logits is None else (logits.shape[0], logits.shape[-1])
             cache = upstream.cache_of(outputs)
             seen.cache = cache if cache is not None else seen.cache
             if device.forwards == 1:
@@ -65,7 +81,7 @@ class Deferral:
         def reading() -> Seen:
             seen.deferred, seen.forwards = device.copies > 0, device.forwards
             seen.own_step_waits, seen.reads = device.own_step_waits, device.reads
-            seen.reads_in_forwards = device.reads_in_forwards
+            seen.reads_in_forwards, seen.random = device.reads_in_forwards, torch.get_rng_state()
             return seen
 
         hooks = (
@@ -78,3 +94,12 @@ class Deferral:
         finally:
             for hook in hooks:
                 hook.remove()
+
+
+def _sizes(cache: Any) -> Flat:
+    return {path: leaf.shape for path, leaf in flatten(cache) if isinstance(leaf, torch.Tensor)}
+
+
+def _bytes(state: torch.Tensor | None) -> bytes:
+    """Without a comparison of tensors, which would count as a value that the host reads."""
+    return b"" if state is None else state.numpy().tobytes()

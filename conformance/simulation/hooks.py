@@ -57,7 +57,7 @@ class RaisingStreamer:
     """Takes tokens until it is told to raise; the prompt is its first call."""
 
     def __init__(self, raises_at: int = 0) -> None:
-        self.calls = Calls(raises_at)
+        self.calls, self.ends = Calls(raises_at), 0
 
     def put(self, value: torch.Tensor) -> None:  # noqa: ARG002
         """Called by `generate` with the prompt, then with each step's tokens."""
@@ -65,3 +65,4 @@ class RaisingStreamer:
 
     def end(self) -> None:
         """Called by `generate` once, at the end."""
+        self.ends += 1

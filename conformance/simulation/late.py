@@ -25,6 +25,9 @@ READS = frozenset(
     {"item", "tolist", "cpu", "__bool__", "__int__", "__float__", "__index__", "__contains__", "equal"}
     | {"allclose", "is_nonzero"}
 )
+# Calls whose result has a size that depends on values, which the host waits for as well; with an index of booleans
+# `__getitem__` is one. Counted outside the model only: inside they are the model's own, whichever way it is stopped.
+SIZED_BY_VALUES = frozenset({"nonzero", "argwhere", "masked_select", "unique"})
 POISON = -(2**40)
 ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading them waits for nothing
 
@@ -127,7 +130,8 @@ class LateDevice(TorchFunctionMode):
             return result
         on_the_host = getattr(first, ON_THE_HOST, False)
         moved = name == "cpu" or (name == "to" and _to_the_host(args, kwargs))
-        if (name in READS or moved) and not on_the_host:
+        read = name in READS or moved or (not self._inside and _sized_by_values(name, args))
+        if read and not on_the_host:
             self.reads += 1
             self.reads_in_forwards += self._inside
         if (moved or on_the_host) and isinstance(result, torch.Tensor):
@@ -192,6 +196,13 @@ class LateEvent:
     def query(self) -> bool:
         """Whether all that it stands for has landed."""
         return all(copy.landed for copy in self._copies)
+
+
+def _sized_by_values(name: str, args: Sequence[Any]) -> bool:
+    if name != "__getitem__":
+        return name in SIZED_BY_VALUES
+    index = args[1] if isinstance(args[1], tuple) else (args[1],)
+    return any(isinstance(part, torch.Tensor) and part.dtype == torch.bool for part in index)
 
 
 def _non_blocking(args: Sequence[Any], kwargs: dict[str, Any], place: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil, inf
 
+import torch
+
 from conformance import events, upstream
 from conformance.call import Call
 from conformance.outcome import Outcome
@@ -54,6 +56,35 @@ class Stopped:
         return self.seen.recording_early and not _seen(self.immediate).recording_early
 
     @property
+    def random_at_once(self) -> torch.Tensor:
+        """The generator's state that the immediate run left."""
+        state = _seen(self.immediate).random
+        assert state is not None
+        return state
+
+    @property
+    def holds_back(self) -> int:
+        """The most calls of `put` that the deferred run was behind the immediate one when a forward began."""
+        behind = zip(_seen(self.immediate).streamed, self.seen.streamed, strict=False)
+        return max((once - late for once, late in behind), default=0)
+
+    @property
+    def kept_too_long(self) -> str:
+        """The first tensor of the cache that was more than one token larger than the immediate run's, or nothing."""
+        for once, late in zip(_seen(self.immediate).sizes, self.seen.sizes, strict=False):
+            for path in once.keys() & late.keys():
+                grown = zip(once[path], late[path], strict=False)
+                if any(size > own + 1 for own, size in grown):
+                    return path
+        return ""
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """What the deferred run alone changed of the caller's: configs, inputs, keywords; path → how."""
+        once = self.immediate.changed
+        return {path: how for path, how in self.deferred.changed.items() if once.get(path) != how}
+
+    @property
     def reads_late(self) -> int:
         """Values that the deferred run's host took from the device outside the model."""
         return self.seen.reads - self.seen.reads_in_forwards
@@ -90,14 +121,15 @@ def _seen(outcome: Outcome) -> Seen:
 def _stopped(runs: Runs) -> Stopped:
     at_once, late = call_of(runs), call_of(runs).replace(mechanism=LATE)
     probe, stream = Deferral(LAGS[runs.case.plan.lag]), runs.case.plan.streamed
-    immediate = runs.run(at_once, stream=stream, probes=[probe])
-    deferred = runs.run(late, stream=stream, probes=[probe])
+    immediate = runs.run(at_once, stream=stream, watch=True, probes=[probe])
+    deferred = runs.run(late, stream=stream, watch=True, probes=[probe])
     outlives = not runs.case.plan.uncached and (
         upstream.cache_name(at_once.extras) is not None or not runs.case.plan.tensor_only
     )
     both = Stopped(
         immediate, deferred, outlives, _left(immediate, at_once), _left(deferred, late), _calls(at_once, late)
     )
+    both.seen.deferred |= both.undone > 0  # also where nothing was copied: what is undone was one step too many
     both.must_not_defer = _reason_to_refuse(runs, both)
     both.tight = _tight(runs, both)
     _tell(runs, both)
@@ -180,37 +212,3 @@ def _go_on(runs: Runs, outcome: Outcome) -> Outcome:
     name = upstream.cache_argument(runs.scenario.pristine)
     call = Call(inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: _seen(outcome).cache})
     return runs.run(call)
-
-
-@dataclass
-class AfterError:
-    """What a hook that raised has left: the outcomes of both runs and of a plain call after each, on its model.
-
-    recording: whether the caller's cache recorded past states before and after the deferred run.
-    """
-
-    at_once: Outcome
-    late: Outcome
-    next_at_once: Outcome
-    next_late: Outcome
-    recording: tuple[bool, bool]
-
-
-def after_error(runs: Runs) -> AfterError:
-    """The call with a hook that raises, at once and late, each on a model of its own, and the call after it."""
-    return runs.once("after error", lambda: _after_error(runs))
-
-
-def _after_error(runs: Runs) -> AfterError:
-    at_once, next_at_once, _ = _raised(runs, AT_ONCE)
-    late, next_late, recording = _raised(runs, LATE)
-    return AfterError(at_once, late, next_at_once, next_late, recording)
-
-
-def _raised(runs: Runs, mechanism: str) -> tuple[Outcome, Outcome, tuple[bool, bool]]:
-    call, model = call_of(runs, raises=True).replace(mechanism=mechanism), runs.scenario.model()
-    name = upstream.cache_name(call.extras)
-    cache = call.extras[name] if name else None
-    before = upstream.records(cache)
-    outcome = runs.run(call, model=model, watch=True, probes=[Deferral(LAGS[runs.case.plan.lag])])
-    return outcome, runs.run(call_of(runs), model=model), (before, upstream.records(cache))

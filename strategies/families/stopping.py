@@ -45,9 +45,21 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     chosen = draw(ended(model=model, rows=rows))
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
-    plan = draw(plans(settings=chosen, alone=rows == 1))
+    plan = draw(plans(settings=chosen, unpadded=not pads_before_the_end(chosen, rows)))
     chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
+
+
+def pads_before_the_end(chosen: Settings, rows: int) -> bool:
+    """Whether a row may be filled up with the pad id, and that be fed, before all have ended.
+
+    Where the rows end in the same step or in one after the other, the pad id is a last token at most, which only a
+    step too many is fed.
+    """
+    if rows * chosen.returned == 1:
+        return False
+    steps = [step for _, step in chosen.eos_at]
+    return len({row for row, _ in chosen.eos_at}) < rows or chosen.returned > 1 or max(steps) - min(steps) > 1
 
 
 def beyond_the_filled(chosen: Settings) -> Settings:
@@ -92,11 +104,10 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings, alone: bool) -> StoppingPlan:
+def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
 
-    `alone`: there is one row. Of several, those that end first are filled up with the pad id, which must then be one
-    that can be fed.
+    `unpadded`: stopping at once feeds no pad id, which need not be one that can be fed then.
     """
     raises = draw(st.sampled_from(RAISES))
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
@@ -114,7 +125,7 @@ def plans(draw: st.DrawFn, *, settings: Settings, alone: bool) -> StoppingPlan:
         recording=passed and draw(rarely(True, False, one_in=6)),
         tensor_only=draw(rarely(True, False, one_in=8)),
         uncached=draw(rarely(True, False, one_in=20)),
-        pad_beyond=alone and settings.returned == 1 and draw(rarely(True, False, one_in=10)),
+        pad_beyond=unpadded and draw(rarely(True, False, one_in=10)),
         assistant=draw(rarely(True, False, one_in=24)),
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,

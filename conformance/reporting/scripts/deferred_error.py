@@ -14,7 +14,7 @@ from conformance.reporting.scripts.hook import hooked
 from conformance.reporting.scripts.late import deferred
 
 ROWS = "all"
-UNSEEN = ("error", "inputs", "generation_config", "model.", "keywords")
+UNSEEN = ("error", "inputs", "generation_config", "model.", "keywords", "calls", "ends", "rng", "left")
 INSTEAD = {"next": "deferred_after_error"}
 
 

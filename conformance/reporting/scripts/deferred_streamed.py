@@ -14,6 +14,7 @@ from conformance.reporting.scripts.late import deferred
 from conformance.reporting.scripts.streamer import Streamer
 
 ROWS = "all"
+UNSEEN = ("streamed after the end", "type of what is streamed", "held back")
 
 
 def texts() -> tuple[dict[str, Any], dict[str, Any]]:
