@@ -57,13 +57,8 @@ class Outcome:
     sequences: (batch, prompt + new) token ids; scores, logits: one (batch, vocabulary) float32 tensor a step;
     states: attentions and hidden states as the library nests them; streamed: what the streamer received, in
     order; cache: flat copy of the returned cache; changed: what of the caller's was changed, path → how;
-<<<<<<< HEAD
     module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name; returned: the
-    very object that the caller got.
-=======
-    module_changes: the same for attributes of the model's modules; extra: what probes saw, by their name;
-    streamed_after_end: calls of the streamer's `put` after `end`.
->>>>>>> 55c57ae
+    very object that the caller got; streamed_after_end: calls of the streamer's `put` after `end`.
     """
 
     prompt_length: int = 0
