@@ -47,8 +47,8 @@ def _computed_otherwise(runs: Runs) -> bool:
 
 
 @check(PURITY, bitwise=True)
-@applies("the first call raises", lambda runs: watched(runs).crash is None)
 @applies("a model that decodes by itself returns things of its own", lambda runs: not plan_of(runs).by_itself)
+@applies("the first call raises", lambda runs: watched(runs).crash is None)
 def returned_stays_as_it_was(runs: Runs) -> Comparison:
     """What a call returned is the caller's: another call on the same model touches nothing of it.
 

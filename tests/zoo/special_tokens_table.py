@@ -10,6 +10,7 @@ MATCH, ON_META, REFUSED = "special-tokens-match-on-cpu", "special-tokens-work-on
 CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-mode"
 DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
 STARTS = "special-tokens-start-a-decoding"
+TOLD = {"told-otherwise-is-the-same": "what is told as keywords or by the model is prepared by the same code"}
 TOKENS = ("bos", "eos", "pad", "decoder_start")
 
 FAULTS = (
@@ -24,9 +25,9 @@ FAULTS = (
     Fault(REFUSED, _seen(("changed", "type of the refusal")), special.PlainRuntimeError),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
-    Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly),
+    Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly, also=TOLD),
     Fault(MODES, _seen(("tokens", "sequences"), ("tokens", "padding")), special.IgnoresKeywords),
-    Fault(STARTS, _seen(("tokens", "sequences")), special.StartsAllAlike, architecture="t5"),
+    Fault(STARTS, _seen(("tokens", "sequences")), special.StartsAllAlike, architecture="t5", also=TOLD),
     Fault(DEFAULTS, _seen(("crash", "crash")), special.DraftsAnywhere),
     Fault(MISPLACED, _seen(("length", "refusal")), special.RefusesLate),
 )
