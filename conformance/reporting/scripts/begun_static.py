@@ -13,11 +13,7 @@ from conformance.reporting.scripts.frame import INPUTS, SETTINGS, make_model
 def begun() -> dict[str, Any]:
     """What the first call is given besides ids: the cache as `generate` makes it."""
     made: dict[str, Any] = {}
-
-    def catch(_: Any, ids: Any, **given: Any) -> Any:
-        made.update(given)
-        return ids
-
     config = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
-    make_model().generate(**INPUTS, generation_config=config, custom_generate=catch)
-    return {name: made[name] for name in ("cache", "past_key_values") if made.get(name) is not None}
+    catch = {"custom_generate": lambda _, ids, **new: (made.setdefault("new", new), ids)[1]}
+    make_model().generate(**INPUTS, generation_config=config, **catch)
+    return {name: made["new"][name] for name in ("cache", "past_key_values") if made["new"].get(name) is not None}
