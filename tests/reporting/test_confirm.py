@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_up_findings import ASKED, BODIES, ROWS, finding_of
+from made_up_findings import ASKED, BODIES, ROWS, SEEN, finding_of
 
+from conformance.case import Settings
 from conformance.findings import Finding, Findings
 from conformance.reporting import forking
 from conformance.reporting.confirm import confirm, run_scripts
@@ -18,6 +19,11 @@ from conformance.reporting.page import write_finding
 HEALTHY = {body: finding_of(body) for body in BODIES}
 HEALTHY |= {
     asked: finding_of(body, plan=plan, rows=ROWS[:1], where="", needs=(asked,)) for asked, (body, plan) in ASKED.items()
+}
+HEALTHY |= {
+    f"{body} of {name}": finding_of(body, name, images=1, settings=Settings(max_new_tokens=3), needs=(body, "images"))
+    for name, bodies in SEEN.items()
+    for body in bodies
 }
 HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
 FAULTY = {
