@@ -26,14 +26,14 @@ def judged(check, subject, **plan):
 @pytest.mark.parametrize("loader", ["from_pretrained", "cpu_offload", "disk_offload"])
 def test_an_audit_does_not_accuse_what_hooks_bring(loader):
     places = ("disk",) if loader == "from_pretrained" else ("cpu",)
-    assert judged(AUDITED, Reference(), loader=loader, places=places) == ("pass", [])
+    assert judged(AUDITED, Reference(), loader=loader, places=places) == ("pass", ())
     label, (found,) = judged(AUDITED, AuditsByDevice(), loader=loader, places=places)
     assert (label, found.kind) == ("fail", "accused")
 
 
 def test_a_planned_map_is_held_to_its_memory():
-    assert judged(WITHIN, Reference(), map="auto", budget=(60,)) == ("pass", [])
-    assert judged(WITHIN, Installed(), map="auto", budget=(60,)) == ("pass", [])
+    assert judged(WITHIN, Reference(), map="auto", budget=(60,)) == ("pass", ())
+    assert judged(WITHIN, Installed(), map="auto", budget=(60,)) == ("pass", ())
     label, (found,) = judged(WITHIN, Overfills(), map="auto", budget=(60,))
     assert (label, found.got.split(" bytes")[0]) == ("fail", "cpu is given 29024")
 

@@ -18,13 +18,18 @@ def _map_of(runs: Runs) -> dict[str, Place] | None:
     own = of(runs)
     plan = getattr(runs.subject, "planned", None)
     if plan is None:
-        found = getattr(own.placed.model, "hf_device_map", None)
+        found = getattr(own.placed.model, "hf_device_map", None) or _whole(own.placed.holding)
     else:
         try:
             found = plan(own.asked("planned alone")).device_map
         except Exception:  # noqa: BLE001 - it planned nothing, which is told by planning-never-crashes
             return None
     return {name: _place(place) for name, place in found.items()} if isinstance(found, Mapping) else None
+
+
+def _whole(holding: tuple[str, ...]) -> dict[str, str] | None:
+    """The map of a model on one device, which is given none."""
+    return {"": holding[0]} if len(holding) == 1 and holding[0] != "offloaded" else None
 
 
 def _place(place: object) -> Place:

@@ -95,7 +95,7 @@ ASKED = {
 SEEN = {
     "gemma3": ("cached", "continued", "groups", "padded", "static", "reference", "told_row"),
     "paligemma": ("cached",),
-    "qwen2_vl": ("continued", "groups", "padded", "purity", "repeatable", "streamer", "returned"),
+    "qwen2_vl": ("continued", "groups", "padded", "repeatable", "streamer", "returned"),
     "qwen2_audio": ("cached", "padded"),
     "git": ("cached",),
 }

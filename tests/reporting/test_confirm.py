@@ -33,6 +33,8 @@ FAULTY = {
     "padded": finding_of("padded", dtype="float64", attention="eager", needs=("dtype", "padding")),
     # The states of its convolutions and recurrences stay on the modules.
     "purity": finding_of("purity", "recurrent_gemma"),
+    # Where positions go on from is kept on a module.
+    "purity of qwen2_vl": finding_of("purity", "qwen2_vl", images=1, needs=("images",)),
     # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
     # What was switched on for one call stays on after an error.
