@@ -99,6 +99,22 @@ SEEN = {
     "qwen2_audio": ("cached", "padded"),
     "git": ("cached",),
 }
+# Modules that stand in the place of those that a body names: the body, its type ("" for the usual one), and the plan.
+FORMS: dict[str, tuple[str, str, Plan | None]] = {
+    "arriving_embedded": ("arrived", "", PrefillPlan(embeds=True)),
+    "begun": ("arrived", "", PrefillPlan(turns=(3,))),
+    "helped_alone": ("drafted", "", PrefillPlan(drafter="early_exit")),
+    "helped_other": ("drafted", "", PrefillPlan(drafter="other")),
+    "caller": ("deferred", "", StoppingPlan()),
+    "prepared": ("deferred", "", StoppingPlan(cache="fresh", recording=True)),
+    "prepared_quantised": ("deferred", "", StoppingPlan(cache="fresh", quantised=True)),
+    "shown_static": ("deferred_left", "", StoppingPlan(cache="fresh", static=True)),
+    "following_encoded": ("deferred_second", "t5", None),
+    "fed_encoded": ("rollback", "t5", None),
+    "given_encoded": ("repeatable", "t5", PurityPlan(encoded=True)),
+    "recompute_encoded": ("cached", "t5", None),
+    "recompute_prepared": ("cached", "reformer", None),
+}
 # What runs on a decoder apart only.
 ENCODED = {"decoder_starts": "t5", "decoder_starts_static": "t5"}
 # By family, or by check.

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_up_findings import ASKED, BODIES, ROWS, SEEN, finding_of
+from made_up_findings import ASKED, BODIES, FORMS, ROWS, SEEN, finding_of
 
 from conformance.case import Settings
 from conformance.findings import Finding, Findings
+from conformance.plans.prefill import PrefillPlan
+from conformance.plans.stopping import StoppingPlan
 from conformance.reporting import forking
 from conformance.reporting.confirm import confirm, run_scripts
 from conformance.reporting.page import write_finding
@@ -25,6 +27,10 @@ HEALTHY |= {
     for name, bodies in SEEN.items()
     for body in bodies
 }
+HEALTHY |= {
+    form: finding_of(body, name, plan=plan, rows=ROWS[: 1 if body in ("arrived", "drafted") else 2], needs=(form,))
+    for form, (body, name, plan) in FORMS.items()
+}
 HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
 FAULTY = {
     # A forward over several tokens restarts the scan from nothing.
@@ -35,6 +41,18 @@ FAULTY = {
     "purity": finding_of("purity", "recurrent_gemma"),
     # Where positions go on from is kept on a module.
     "purity of qwen2_vl": finding_of("purity", "qwen2_vl", images=1, needs=("images",)),
+    # An assistant never gets the images.
+    "used_once of gemma3": finding_of(
+        "used_once", "gemma3", images=1, rows=ROWS[:1], plan=PrefillPlan(drafter="same"), needs=("images",)
+    ),
+    # A cache that does not say whether it can be put back is asked all the same.
+    "prepared_wordless": finding_of(
+        "deferred",
+        plan=StoppingPlan(cache="fresh", words="none"),
+        kind="crash",
+        field="crash",
+        raised_in="AttributeError in utils.is_supported",
+    ),
     # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
     # What was switched on for one call stays on after an error.
@@ -97,11 +115,12 @@ def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     assert ran.confirmed[HEALTHY[body].id] is False
 
 
-@pytest.mark.parametrize("body", sorted(FAULTY))
+@pytest.mark.parametrize("body", sorted({*FAULTY, *BROKEN_EVERYWHERE}))
 def test_a_script_finds_a_real_fault(ran: Ran, body: str) -> None:
-    output = ran.output(FAULTY[body])
+    finding = FAULTY.get(body) or HEALTHY[body]
+    output = ran.output(finding)
     assert output.endswith("exit code 1: the script met the fault\n"), output
-    assert ran.confirmed[FAULTY[body].id] is True
+    assert ran.confirmed[finding.id] is True
 
 
 def test_the_answer_is_in_the_finding_and_on_its_page(ran: Ran) -> None:
