@@ -27,8 +27,9 @@ HEALTHY |= {
     for name, bodies in SEEN.items()
     for body in bodies
 }
+ONE_ROW = {"rows": ROWS[:1], "where": ""}
 HEALTHY |= {
-    form: finding_of(body, name, plan=plan, rows=ROWS[: 1 if body in ("arrived", "drafted") else 2], needs=(form,))
+    form: finding_of(body, name, plan=plan, needs=(form,), **ONE_ROW if body in ("arrived", "drafted") else {})
     for form, (body, name, plan) in FORMS.items()
 }
 HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
