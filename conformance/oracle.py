@@ -6,7 +6,7 @@ clever, so that nothing can be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -111,7 +111,7 @@ class Oracle:
             arguments = self.model.prepare_inputs_for_generation(tensor, attention_mask=mask, use_cache=False)
         else:
             arguments = {"input_ids": tensor, "attention_mask": torch.ones_like(tensor)}
-            if self._counts_positions(taken):
+            if self.counts_positions and "position_ids" in taken:
                 arguments["position_ids"] = torch.arange(len(ids))[None]
         if self.scenario.media:
             arguments |= self.scenario.media.inputs([row], len(ids), self.model.dtype)
@@ -124,8 +124,9 @@ class Oracle:
         logits = logits[-len(ids) :]  # an image that precedes the text without placeholders has logits too
         return logits if logits.dtype == torch.float64 else logits.float()
 
-    def _counts_positions(self, taken: Collection[str]) -> bool:
-        """Whether the forward is given positions: 0, 1, 2, ... unless the model has a way of its own to count."""
+    @property
+    def counts_positions(self) -> bool:
+        """Whether a forward that takes positions is given 0, 1, 2, ...: not where the model counts in its own way."""
         if self.scenario.media and self.scenario.media.recipe.derives_positions:
             return False
-        return "position_ids" in taken and "no_position_ids" not in facts(self.scenario.case.model.architecture)
+        return "no_position_ids" not in facts(self.scenario.case.model.architecture)

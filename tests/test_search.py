@@ -1,10 +1,14 @@
 """The search of one item: what it counts, what it finds, how small, and what it keeps."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
 from toolbox import CHECKS_OF, explored, search_in, searched, small_case
 from zoo import subjects
 from zoo.loop import Decoder
 
+from conformance import plainer as plainer_module
 from conformance import search as search_module
 from conformance.case import parse_case
 from conformance.checks import purity
@@ -28,6 +32,22 @@ def hurried(monkeypatch):
     """Hardly any time to shrink: enough for most, and tests stay fast."""
     monkeypatch.setattr(search_module, "SHRINK_SECONDS", (0.5, 0.5))
     monkeypatch.setattr(search_module, "LAST_MOMENT", 0.5)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Time to shrink for so many judgements, whatever each takes: the clock of shrinking stands still but for them."""
+    now = [0.0]
+
+    def judged(*told):
+        now[0] += 1.0
+        return same_failure(*told)
+
+    for module in (search_module, plainer_module):
+        monkeypatch.setattr(module, "same_failure", judged)
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: now[0], perf_counter=time.perf_counter))
+    monkeypatch.setattr(search_module, "SHRINK_SECONDS", (400.0, 400.0))
+    monkeypatch.setattr(search_module, "LAST_MOMENT", 200.0)
 
 
 def case_records(folder):
@@ -98,9 +118,9 @@ def test_a_healthy_subject_leaves_no_finding(folder):
     assert (search.result.findings, search.result.new, list(Findings(folder))) == ([], [], [])
 
 
-def test_a_dropped_entry_shrinks_to_the_smallest_case_that_shows_it(folder, monkeypatch):
+@pytest.mark.usefixtures("counted")
+def test_a_dropped_entry_shrinks_to_the_smallest_case_that_shows_it(folder):
     """One row; two tokens in all before the step that needs both; every setting and size at its plainest."""
-    monkeypatch.setattr(search_module, "SHRINK_SECONDS", (4.0, 4.0))
     search = searched(folder, subjects.DropsOldest(), examples=12, checks=[CACHED])
     (finding,) = [f for f in search.result.new if f.signature.field == "logits"]
     assert traits(finding.case) == ()

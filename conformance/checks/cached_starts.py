@@ -23,7 +23,11 @@ def _has_several(runs: Runs) -> bool:
     return bool(getattr(runs.case.plan, "continuation", ()))
 
 
-@check(CACHED, stands_on=["cached-matches-recomputed", "padded-row-matches-alone"])
+@check(
+    CACHED,
+    stands_on=["cached-matches-recomputed", "padded-row-matches-alone"],
+    script="decoder_starts",
+)
 @applies("the plan has no tokens to start with", _has_several)
 @applies("the type has no decoder apart", lambda runs: runs.scenario.encoder_decoder)
 def decoder_starts_with_several_tokens(runs: Runs) -> Comparison:
@@ -42,6 +46,7 @@ def decoder_starts_with_several_tokens(runs: Runs) -> Comparison:
         "static-matches-dynamic",
         "decoder-starts-with-several-tokens",
     ],
+    script="decoder_starts_static",
 )
 @applies("generate does not choose the cache of this type", lambda runs: runs.has_default_cache)
 @applies("the plan has no tokens to start with", _has_several)

@@ -14,6 +14,7 @@ from conformance.verdicts import Comparison, Difference
 @check(
     PURITY,
     stands_on=["cached-matches-recomputed", "padded-row-matches-alone", "static-matches-dynamic"],
+    script="told_otherwise",
 )
 @applies("the request is told plainly", lambda runs: plan_of(runs).otherwise and not plan_of(runs).by_itself)
 def told_otherwise_is_the_same(runs: Runs) -> Comparison:
@@ -46,7 +47,7 @@ def _computed_otherwise(runs: Runs) -> bool:
     return plan.encoded or plan.unmasked or plan.positions
 
 
-@check(PURITY, bitwise=True)
+@check(PURITY, script="returned", bitwise=True)
 @applies("a model that decodes by itself returns things of its own", lambda runs: not plan_of(runs).by_itself)
 @applies("the first call raises", lambda runs: watched(runs).crash is None)
 def returned_stays_as_it_was(runs: Runs) -> Comparison:

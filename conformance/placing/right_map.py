@@ -19,7 +19,7 @@ Place = int | str
 def wrong_in(model: nn.Module, device_map: Mapping[str, Place], limits: Mapping[Place, float] | None) -> str | None:
     """What is wrong with a map of an unplaced model, or None. limits: the bytes that each place may hold, if any."""
     where = {name: place_in(device_map, name) for name, _ in _every_tensor(model)}
-    reasons = (_left_out(model, where), _cut(model, where), _split(model, where), _too_much(model, where, limits))
+    reasons = (_left_out(model, where), _cut(model, where), _split(model, where), too_much(model, device_map, limits))
     return next((reason for reason in reasons if reason), None)
 
 
@@ -62,12 +62,16 @@ def _split(model: nn.Module, where: Mapping[str, Place | None]) -> str | None:
     return None
 
 
-def _too_much(model: nn.Module, where: Mapping[str, Place | None], limits: Mapping[Place, float] | None) -> str | None:
-    """A place that holds more than it may, one weight counted once in each place."""
+def too_much(
+    model: nn.Module, device_map: Mapping[str, Place], limits: Mapping[Place, float] | None, buffers: bool = True
+) -> str | None:
+    """A place that holds more than it may, one weight counted once in each place; buffers: they count, too."""
     held: dict[Place | None, int] = defaultdict(int)
     tensors = dict(_every_tensor(model))
     for names in _by_address(model):
-        for place in {where[name] for name in names}:
+        if not buffers and not isinstance(tensors[names[0]], nn.Parameter):
+            continue
+        for place in {place_in(device_map, name) for name in names}:
             held[place] += tensors[names[0]].numel() * tensors[names[0]].element_size()
     for place, limit in (limits or {}).items():
         if held[place] > limit:

@@ -105,9 +105,9 @@ class World:
     @cached_property
     def recipe(self) -> Recipe:
         """What the subject is asked to do."""
-        return self._asked("offloaded")
+        return self.asked("offloaded")
 
-    def _asked(self, folder: str) -> Recipe:
+    def asked(self, folder: str) -> Recipe:
         """The same for another copy of the model, with a folder of its own for what goes to the disk."""
         checkpoint = self.checkpoint if isinstance(self.checkpoint, Path) else self.folder
         offload = self.folder / folder
@@ -140,7 +140,7 @@ class World:
         plan = getattr(self.runs.subject, "planned", None)
         if plan is None:
             return False
-        asked = self._asked("planned")  # the recipe's own model may be half placed
+        asked = self.asked("planned")  # the recipe's own model may be half placed
         try:
             return wrong_plan(asked, plan(asked)) is not None
         except Exception:  # noqa: BLE001 - it planned nothing, and that is what was raised
@@ -208,7 +208,7 @@ class World:
         """
         try:
             with self.present():
-                placed = self._described(self._place(self._asked("offloaded again")))
+                placed = self._described(self._place(self.asked("offloaded again")))
         except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
             return {"at once": Placed(crash=self._crash(error))}
         found = {"at once": self._saved_and_loaded(placed, "again")}

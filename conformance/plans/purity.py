@@ -62,10 +62,11 @@ class PurityPlan(Plan, family="purity"):
         return tuple(f"by_itself: {self.by_itself}" if name == "by_itself" else name for name in found)
 
     def stands_alone(self) -> bool:
-        """Not with a recipe of a model, which is this project's."""
-        return not self.by_itself
+        """Not with a recipe of a model, which is this project's; and a script tells the prompt in one way only."""
+        return not self.by_itself and self.encoded + self.unmasked + self.positions < 2
 
     def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
-        """How the settings and the encoder's output reach the call."""
-        told = {"told": "told_by_keywords"} if self.keywords else {}
-        return told | ({"given": "given_encoded"} if self.encoded else {})
+        """How the settings and the prompt reach the call."""
+        ways = {"keywords": "told_by_keywords", "by_model": "told_by_model"}
+        ways |= {name: f"given_{name}" for name in ("encoded", "unmasked", "positions")}
+        return {form.partition("_")[0]: form for name, form in ways.items() if getattr(self, name)}

@@ -41,7 +41,8 @@ class PlacementReport:
 
     stranded: parameter or buffer that will not be there when its module runs → why; split: tied group → where its
     members are; unmapped: modules with weights that `hf_device_map` does not cover; mapless: offloaded, and no map
-    at all. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
+    at all, though something is stranded or several devices run: `cpu_offload` and `disk_offload`, on one device, give
+    none. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
     moved there. The model runs all the same, and nothing is wrong with it.
     """
 
@@ -99,10 +100,11 @@ def audit_placement(model: nn.Module, trial: Callable[[], Any] | None = None) ->
     }
     device_map = getattr(model, "hf_device_map", None)
     on_meta = any(tensor.is_meta for tensor in tensors.values())
+    mapless = device_map is None and on_meta and (bool(stranded) or len(_run_on(model)) > 1)
     unmapped = _unmapped(model.state_dict(), device_map) if device_map is not None else ()
     first = next(model.parameters(), None)  # which `model.device` is taken from
     lost = first is not None and first.is_meta
-    return PlacementReport(stranded, split, unmapped, device_map is None and on_meta, input_device(model), lost)
+    return PlacementReport(stranded, split, unmapped, mapless, input_device(model), lost)
 
 
 def _read_in_vain(model: nn.Module, trial: Callable[[], Any]) -> dict[str, str]:
@@ -115,6 +117,12 @@ def _read_in_vain(model: nn.Module, trial: Callable[[], Any]) -> dict[str, str]:
         if not watch.weights:
             raise
     return dict.fromkeys(sorted(watch.weights), "another module reads it, before which no hook brings it")
+
+
+def _run_on(model: nn.Module) -> set[torch.device]:
+    """The devices on which hooks run modules."""
+    found = (getattr(hook, "execution_device", None) for module in model.modules() for hook in hooks_of(module))
+    return {torch.device(place) for place in found if place is not None}
 
 
 def input_device(model: nn.Module) -> torch.device:

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.build import Scenario
 from conformance.findings import Finding
+from conformance.oracle import Oracle
 from conformance.reporting import constants, pieces
 from conformance.reporting.case_source import set_fields, tensors
 from conformance.reporting.source import assigned, fitted, literal
@@ -38,6 +39,9 @@ def assignments(finding: Finding, body: str, used: set[str]) -> list[str]:
         "SETTINGS": assigned("SETTINGS", {name: literal(value) for name, value in fields.items()}),
         "KEPT": "\n".join(fitted(f"KEPT = {literal(kept)}")),
         "SEED": f"SEED = {case.settings.sample_seed}" if case.settings.do_sample else "",
+        "OWN_POSITIONS": f"OWN_POSITIONS = {literal([] if Oracle(scenario).counts_positions else ['position_ids'])}",
+        "TYPE": f"TYPE = {scenario.media.recipe.generated_type if scenario.media else 0}",
+        "CHANGES": "CHANGES = {}",
         **{name: "\n".join(fitted(f"{name} = {value}")) for name, value in planned.items()},
     }
     return [source for name, source in sources.items() if name in used and source]

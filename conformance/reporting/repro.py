@@ -68,8 +68,9 @@ def body_name(finding: Finding) -> str | None:
     check, field = finding.signature.check, finding.signature.field
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
-    # Bodies of the plain families know nothing of images.
-    seen = bool(case.prompt.images) and (case.family in ("cached", "purity") or bool(getattr(case.plan, "turns", None)))
+    # Turns bring images one after the other, and a preparation of a type's own takes none.
+    prepared = recompute_of(case) == "recompute_prepared"
+    seen = bool(case.prompt.images) and (prepared or bool(getattr(case.plan, "turns", None)))
     replayed = criteria or seen or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None
@@ -137,7 +138,10 @@ def recompute_of(case: Case) -> str:
     """The form of `scripts/recompute.py` that the case's type needs, as the oracle does."""
     if Scenario(case).encoder_decoder:
         return "recompute_encoded"
-    return "recompute_prepared" if "prepared_oracle" in facts(case.model.architecture) else "recompute"
+    known = facts(case.model.architecture)
+    if "prepared_oracle" in known:
+        return "recompute_prepared"
+    return "recompute_seen" if case.prompt.images or "no_position_ids" in known else "recompute"
 
 
 def _replaying(finding: Finding, versions: dict[str, str], reason: str) -> str:

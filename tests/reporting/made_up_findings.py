@@ -10,6 +10,7 @@ from conformance.case import Case, ModelSpec, Plan, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
 from conformance.plans.prefill import PrefillPlan
+from conformance.plans.purity import PurityPlan
 from conformance.plans.rollback import RollbackPlan
 from conformance.plans.rollback_programs import Op
 from conformance.plans.stopping import StoppingPlan
@@ -22,9 +23,14 @@ BODIES = {
     "groups": ("several-tokens-match-one-by-one", "continuation step 1"),
     "padded": ("padded-row-matches-alone", "row 1 step 1"),
     "static": ("static-matches-dynamic", "row 1 step 1"),
+    "decoder_starts": ("decoder-starts-with-several-tokens", "row 1 step 1"),
+    "decoder_starts_static": ("static-decoder-starts-with-several-tokens", "row 1 step 1"),
     "reference": ("reference-matches-installed", ""),
     "repeatable": ("repeatable", ""),
     "purity": ("nothing-of-the-callers-changed", ""),
+    "told_otherwise": ("told-otherwise-is-the-same", "sequences", "sequences"),
+    "told_row": ("told-otherwise-is-the-same", "row 1 step 1"),
+    "returned": ("returned-stays-as-it-was", "after another call", "returned.cache.layers.keys"),
     "streamer": ("streamer-sees-the-sequence", ""),
     "placing_crashes": ("planning-never-crashes", ""),
     "stranded": ("nothing-stranded-on-meta", ""),
@@ -77,10 +83,43 @@ ASKED = {
     "stop strings again": ("again", PrefillPlan(drafter="lookup", stop_at=(0,), stop_strings=True)),
     "embeddings and ids": ("arrived", PrefillPlan(embeds=True, ids_too=True)),
     "static turns": ("arrived", PrefillPlan(turns=(3, 4), static=True, chunk=2)),
+    "told by keywords": ("told_otherwise", PurityPlan(keywords=True)),
+    "told without a mask": ("told_otherwise", PurityPlan(unmasked=True)),
+    "told with positions": ("repeatable", PurityPlan(by_model=True, positions=True)),
+    "static, changed": ("purity", PurityPlan(static=True, by_model=True)),
+    "static, returned": ("returned", PurityPlan(static=True)),
+    "static, streamed": ("streamer", PurityPlan(static=True, keywords=True)),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
+# Prompts with images or sound, by type: what shows that their bodies take them.
+SEEN = {
+    "gemma3": ("cached", "continued", "groups", "padded", "static", "reference", "told_row"),
+    "paligemma": ("cached",),
+    "qwen2_vl": ("continued", "groups", "padded", "repeatable", "streamer", "returned"),
+    "qwen2_audio": ("cached", "padded"),
+    "git": ("cached",),
+}
+# Modules that stand in the place of those that a body names: the body, its type ("" for the usual one), and the plan.
+FORMS: dict[str, tuple[str, str, Plan | None]] = {
+    "arriving_embedded": ("arrived", "", PrefillPlan(embeds=True)),
+    "begun": ("arrived", "", PrefillPlan(turns=(3,))),
+    "helped_alone": ("drafted", "", PrefillPlan(drafter="early_exit")),
+    "helped_other": ("drafted", "", PrefillPlan(drafter="other")),
+    "caller": ("deferred", "", StoppingPlan()),
+    "prepared": ("deferred", "", StoppingPlan(cache="fresh", recording=True)),
+    "prepared_quantised": ("deferred", "", StoppingPlan(cache="fresh", quantised=True)),
+    "shown_static": ("deferred_left", "", StoppingPlan(cache="fresh", static=True)),
+    "following_encoded": ("deferred_second", "t5", None),
+    "fed_encoded": ("rollback", "t5", None),
+    "given_encoded": ("repeatable", "t5", PurityPlan(encoded=True)),
+    "recompute_encoded": ("cached", "t5", None),
+    "recompute_prepared": ("cached", "reformer", None),
+}
+# What runs on a decoder apart only.
+ENCODED = {"decoder_starts": "t5", "decoder_starts_static": "t5"}
 # By family, or by check.
 PLANS = {
+    "told-otherwise-is-the-same": PurityPlan(by_model=True),
     "stopping": StoppingPlan(cache="fresh"),
     "deferral-refuses-when-it-must": StoppingPlan(cache="fresh", words="cannot"),
     "no-trace-after-an-error": StoppingPlan(cache="fresh", raises="processor", raises_at=2),
@@ -104,6 +143,7 @@ def case_of(
     settings: Settings | None = None,
     rows: tuple[tuple[int, ...], ...] = ROWS,
     plan: Plan | None = None,
+    images: int = 0,
     **model: Any,
 ) -> Case:
     """A small case of the check's family, with two rows of different lengths."""
@@ -113,16 +153,17 @@ def case_of(
     return Case(
         family=family,
         model=ModelSpec(architecture=architecture, config=config, weight_seed=3, **model),
-        prompt=Prompt(rows=rows),
+        prompt=Prompt(rows=rows, images=images, image_seed=3 if images else 0),
         settings=settings or SETTINGS.get(check, Settings(max_new_tokens=4, eos=(9,))),
         plan=plan,
     )
 
 
-def finding_of(body: str, architecture: str = "llama", **parts: Any) -> Finding:
+def finding_of(body: str, architecture: str = "", **parts: Any) -> Finding:
     """A finding of which the script has this body."""
     check, where, *field = BODIES[body]
-    names = ("without", "settings", "rows", "plan", "dtype", "attention")
+    names = ("without", "settings", "rows", "plan", "dtype", "attention", "images")
+    architecture = architecture or ENCODED.get(body, "llama")
     case = case_of(check, architecture, **{name: parts.pop(name) for name in names if name in parts})
     signature = {
         "kind": "values",

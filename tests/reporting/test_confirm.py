@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_up_findings import ASKED, BODIES, ROWS, finding_of
+from made_up_findings import ASKED, BODIES, FORMS, ROWS, SEEN, finding_of
 
+from conformance.case import Settings
 from conformance.findings import Finding, Findings
+from conformance.plans.prefill import PrefillPlan
+from conformance.plans.stopping import StoppingPlan
 from conformance.reporting import forking
 from conformance.reporting.confirm import confirm, run_scripts
 from conformance.reporting.page import write_finding
@@ -18,6 +21,16 @@ from conformance.reporting.page import write_finding
 HEALTHY = {body: finding_of(body) for body in BODIES}
 HEALTHY |= {
     asked: finding_of(body, plan=plan, rows=ROWS[:1], where="", needs=(asked,)) for asked, (body, plan) in ASKED.items()
+}
+HEALTHY |= {
+    f"{body} of {name}": finding_of(body, name, images=1, settings=Settings(max_new_tokens=3), needs=(body, "images"))
+    for name, bodies in SEEN.items()
+    for body in bodies
+}
+ONE_ROW = {"rows": ROWS[:1], "where": ""}
+HEALTHY |= {
+    form: finding_of(body, name, plan=plan, needs=(form,), **ONE_ROW if body in ("arrived", "drafted") else {})
+    for form, (body, name, plan) in FORMS.items()
 }
 HEALTHY["crash"] = finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b", needs=("crash",))
 FAULTY = {
@@ -27,6 +40,20 @@ FAULTY = {
     "padded": finding_of("padded", dtype="float64", attention="eager", needs=("dtype", "padding")),
     # The states of its convolutions and recurrences stay on the modules.
     "purity": finding_of("purity", "recurrent_gemma"),
+    # Where positions go on from is kept on a module.
+    "purity of qwen2_vl": finding_of("purity", "qwen2_vl", images=1, needs=("images",)),
+    # An assistant never gets the images.
+    "used_once of gemma3": finding_of(
+        "used_once", "gemma3", images=1, rows=ROWS[:1], plan=PrefillPlan(drafter="same"), needs=("images",)
+    ),
+    # A cache that does not say whether it can be put back is asked all the same.
+    "prepared_wordless": finding_of(
+        "deferred",
+        plan=StoppingPlan(cache="fresh", words="none"),
+        kind="crash",
+        field="crash",
+        raised_in="AttributeError in utils.is_supported",
+    ),
     # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
     # What was switched on for one call stays on after an error.
@@ -89,11 +116,12 @@ def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
     assert ran.confirmed[HEALTHY[body].id] is False
 
 
-@pytest.mark.parametrize("body", sorted(FAULTY))
+@pytest.mark.parametrize("body", sorted({*FAULTY, *BROKEN_EVERYWHERE}))
 def test_a_script_finds_a_real_fault(ran: Ran, body: str) -> None:
-    output = ran.output(FAULTY[body])
+    finding = FAULTY.get(body) or HEALTHY[body]
+    output = ran.output(finding)
     assert output.endswith("exit code 1: the script met the fault\n"), output
-    assert ran.confirmed[FAULTY[body].id] is True
+    assert ran.confirmed[finding.id] is True
 
 
 def test_the_answer_is_in_the_finding_and_on_its_page(ran: Ran) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from made_up_findings import ASKED, BODIES, ROWS, case_of, finding_of
+from made_up_findings import ASKED, BODIES, ROWS, SEEN, case_of, finding_of
 
 from conformance import registry
 from conformance.build import Scenario
@@ -91,6 +91,12 @@ def test_what_a_plan_asks_for_is_in_a_short_script_that_stands_alone(asked: str)
     body, plan = ASKED[asked]
     for architecture in ("llama", "gemma2"):
         is_short_and_stands_alone(finding_of(body, architecture, plan=plan, rows=ROWS[:1], where=""), body)
+
+
+@pytest.mark.parametrize("architecture", sorted(SEEN))
+def test_a_script_of_a_prompt_with_images_is_short_and_stands_alone(architecture: str) -> None:
+    for body in SEEN[architecture]:
+        is_short_and_stands_alone(finding_of(body, architecture, images=1), body)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "jamba", "t5gemma"])

@@ -59,6 +59,22 @@ FAULTS = (
     ),
     Fault("stranded-weight-is-named", _seen(("unclear", "audit"), ("unclear", "error")), placements.AuditsVaguely),
     Fault(
+        "audit-accuses-nothing-right",
+        _seen(("accused", "audit")),
+        placements.AuditsByDevice,
+        examples=200,
+        rare=True,
+        steered=ON_THE_DISK,
+    ),
+    Fault(
+        "planned-map-keeps-within-memory",
+        _seen(("values", "max_memory")),
+        planners.Overfills,
+        examples=200,
+        rare=True,
+        steered=PLANNED,
+    ),
+    Fault(
         "placed-matches-unplaced",
         _seen(("crash", "crash")),
         planners.SplitsABlock,

@@ -162,6 +162,17 @@ class AuditsVaguely(Placer):
             raise RuntimeError("a weight is missing")
 
 
+class AuditsByDevice(Placer):
+    """Takes every weight on meta for a lost one, whatever a hook brings."""
+
+    name = "audits-by-device"
+
+    def audit(self, model: Any) -> None:
+        lost = [name for name, tensor in model.named_parameters(remove_duplicate=False) if tensor.is_meta]
+        if lost:
+            raise RuntimeError(f"{', '.join(lost)}: not loaded")
+
+
 class MovesIdsToMeta(Placer):
     """Moves the prompt where the first weight is, which is nowhere."""
 

@@ -64,6 +64,15 @@ class ForgetsAModule(Planner):
         return dict([*right.items()][:-1])
 
 
+class Overfills(Planner):
+    """Puts everything on the first device, whatever it may hold."""
+
+    name = "overfills"
+
+    def spoilt(self, recipe: Any, right: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        return {"": next(iter(recipe.max_memory))}
+
+
 class TakesEntriesForPrefixes(Planner):
     """Leaves out what another entry is the beginning of, though that ends inside a name."""
 

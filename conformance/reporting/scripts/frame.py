@@ -19,6 +19,8 @@ SEED: int  # of the sampling; a line that seeds is left out where nothing is sam
 TOKENS: list[int]  # fed after the prompt
 CHANGES: dict[str, Any]  # of the `GenerationConfig` by the case's plan
 GROUPS: list[int]  # how many of them in each forward
+OWN_POSITIONS: list[str]  # the keyword of a forward for positions, where the model counts them in its own way
+TYPE: int  # of tokens that are generated, where a model is told of types
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change
 
 IDS: dict[str, Any]  # special tokens as given: field of the generation config -> value

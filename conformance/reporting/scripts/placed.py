@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.reporting.scripts.placing import answer, base_model, placed
+from conformance.reporting.scripts.answering import answer
+from conformance.reporting.scripts.placing import base_model, placed
 
 ROWS = "all"
 

@@ -14,7 +14,7 @@ from conformance.reporting.scripts.leaves import leaves
 from conformance.reporting.scripts.told import told
 
 ROWS = "all"
-BEYOND = ("by_model", "unmasked", "positions", "quantized", "static", "raises")
+BEYOND = ("quantized", "raises")
 
 
 def belongings(model: Any, call: dict[str, Any]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def belongings(model: Any, call: dict[str, Any]) -> dict[str, str]:
 def texts() -> tuple[dict[str, str], dict[str, str]]:
     """All that belongs to the caller and to the model, before and after a call."""
     model = make_model()
-    call = {**given(model), **told()}
+    call = {**given(model), **told(model)}
     before = belongings(model, call)
     torch.manual_seed(SEED)
     with suppress(Exception):

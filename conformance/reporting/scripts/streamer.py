@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import INPUTS, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.frame import SEED, make_model
+from conformance.reporting.scripts.given import given
+from conformance.reporting.scripts.told import told
 
 ROWS = "all"
-BEYOND = ("keywords", "by_model", "encoded", "unmasked", "positions", "quantized", "static", "raises")
+BEYOND = ("quantized",)
 
 
 class Streamer:
@@ -32,9 +33,10 @@ class Streamer:
 
 def texts() -> tuple[dict[str, Any], dict[str, Any]]:
     """What a streamer should receive, by the returned sequences, and what it received."""
-    streamer = Streamer()
+    model, streamer = make_model(), Streamer()
+    call = {**given(model), **told(model)}
     torch.manual_seed(SEED)
-    out = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), streamer=streamer)
+    out = model.generate(**call, streamer=streamer)
     start = out.sequences.shape[1] - len(out.logits)
     calls = [out.sequences[:, :start], *out.sequences[:, start:].unbind(dim=1)]
     wanted = {f"call {n} of put": call.tolist() for n, call in enumerate(calls)}

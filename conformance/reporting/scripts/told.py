@@ -7,9 +7,9 @@ from typing import Any
 
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import SETTINGS
+from conformance.reporting.scripts.frame import CHANGES, SETTINGS
 
 
-def told() -> dict[str, Any]:
+def told(_: Any) -> dict[str, Any]:
     """The keyword of `generate`."""
-    return {"generation_config": GenerationConfig(**SETTINGS)}
+    return {"generation_config": GenerationConfig(**SETTINGS | CHANGES)}

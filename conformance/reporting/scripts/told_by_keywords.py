@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.reporting.scripts.frame import SETTINGS
+from conformance.reporting.scripts.frame import CHANGES, SETTINGS
 
 
-def told() -> dict[str, Any]:
+def told(_: Any) -> dict[str, Any]:
     """The keywords of `generate`."""
-    return dict(SETTINGS)
+    return {**SETTINGS, **CHANGES}

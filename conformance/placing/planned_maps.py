@@ -1,0 +1,57 @@
+"""The map that a subject planned, and what is promised of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.placing.guards import of
+from conformance.placing.right_map import Place, too_much
+from conformance.runs import Runs
+
+
+def map_of(runs: Runs) -> dict[str, Place] | None:
+    """The map that was planned: as the subject says, else as the placed model does; None where there is none."""
+    return runs.once("planned map", lambda: _map_of(runs))
+
+
+def _map_of(runs: Runs) -> dict[str, Place] | None:
+    own = of(runs)
+    plan = getattr(runs.subject, "planned", None)
+    if plan is None:
+        found = getattr(own.placed.model, "hf_device_map", None) or _whole(own.placed.holding)
+    else:
+        try:
+            found = plan(own.asked("planned alone")).device_map
+        except Exception:  # noqa: BLE001 - it planned nothing, which is told by planning-never-crashes
+            return None
+    return {name: _place(place) for name, place in found.items()} if isinstance(found, Mapping) else None
+
+
+def _whole(holding: tuple[str, ...]) -> dict[str, str] | None:
+    """The map of a model on one device, which is given none."""
+    return {"": holding[0]} if len(holding) == 1 and holding[0] != "offloaded" else None
+
+
+def _place(place: object) -> Place:
+    """As `max_memory` names it: an accelerator by its number."""
+    device, _, number = str(place).rpartition(":")
+    return int(number) if number.isdigit() else device or number
+
+
+def promised_otherwise(runs: Runs, device_map: Mapping[str, Place]) -> str | None:
+    """Why the documentation of the installed planner does not promise the limits that are broken; None: it does.
+
+    `infer_auto_device_map`: "we don't exceed the memory available of any of the GPU", "if offload to the CPU is needed,
+    we don't exceed the RAM available on the CPU", "all computation is done analyzing sizes and dtypes of the model
+    parameters". A subject that plans by itself is held to every limit and every tensor.
+    """
+    if hasattr(runs.subject, "planned"):
+        return None
+    own = of(runs)
+    limits = own.recipe.max_memory or {}
+    promised = {place: limit for place, limit in limits.items() if place != "cpu" or runs.case.plan.accelerated}
+    if too_much(own.base, device_map, promised) is None:
+        return "the CPU's limit is promised for what is offloaded from an accelerator"
+    if too_much(own.base, device_map, promised, buffers=False) is None:
+        return "limits are promised for parameters, not for buffers"
+    return None
