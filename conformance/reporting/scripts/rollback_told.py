@@ -9,6 +9,7 @@ from conformance.reporting.scripts.frame import LEFT, PROGRAM
 from conformance.reporting.scripts.programmed import programmed
 
 ROWS = "all"
+WHOLE = ("batch_size", "get_max_length", "is_initialized", "has_previous_state", "__len__")
 
 
 def told(cache: Any) -> dict[str, str]:
@@ -16,7 +17,17 @@ def told(cache: Any) -> dict[str, str]:
     layers = getattr(cache, "self_attention_cache", cache).layers
     layers = [layer for layer in layers if hasattr(layer, "get_seq_length") and hasattr(layer, "get_mask_sizes")]
     sizes = [[int(size) for size in layer.get_mask_sizes(1)] for layer in layers if layer.is_initialized]
-    return {"lengths": str([int(layer.get_seq_length()) for layer in layers]), "mask sizes": str(sizes)}
+    lengths = str([int(layer.get_seq_length()) for layer in layers])
+    return {"lengths": lengths, "mask sizes": str(sizes), "as a whole": str([asked(cache, name) for name in WHOLE])}
+
+
+def asked(cache: Any, name: str) -> str:
+    """What a cache tells by a property or a method without arguments."""
+    try:
+        value = getattr(getattr(cache, "self_attention_cache", cache), name)
+        return str(int(value() if callable(value) else value))
+    except Exception as error:  # noqa: BLE001 - kinds without it raise, each in its own way
+        return type(error).__name__
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
