@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from conformance.call import Call
 from conformance.checks.rollback import BELOW, ROLLBACK, is_op, of_steps, silently_wrong, together, usable
 from conformance.clock import MODEL_CODE
 from conformance.compare import compare_exactly, compare_steps, crash_difference, unnumbered
@@ -49,6 +50,8 @@ def beams_follow_their_scores(runs: Runs) -> Comparison:
         return Comparison(not_applicable="this type's own generate tells no places of beams")
     if getattr(output, "sequences_scores", None) is None or not output.scores:
         return Comparison(not_applicable="this type's own generate tells no scores of beams")
+    if search.how.sampled and search.model_draws():
+        return Comparison(not_applicable="the model draws random numbers itself, between those of the beams")
     with torch.random.fork_rng(devices=[]):
         seed_everything(0)
         rows, steps = chosen(output.scores, len(search.rows), search.beams, search.how, settings.max_new_tokens)
@@ -96,29 +99,45 @@ def _sequence(search: Search, beam: Beam, tokens: list[int], path: list[int], wh
 @applies("the type has no encoder", lambda runs: runs.scenario.encoder_decoder)
 def beams_leave_the_encoding_alone(runs: Runs) -> Comparison:
     """What a caller's encoder gave is not changed by a search that is given it, and means what its input means."""
-    search, plain = Search.of(runs), Search.of(runs).output()
-    if isinstance(plain, Raised):
-        return Comparison(not_applicable="the search raises without it")
-    model, call = runs.scenario.model(), plain_call(runs, search.chosen, **search.how.asked_for(search.beams))
-    ids, mask = call.inputs["input_ids"], call.inputs["attention_mask"]
+    search, model = Search.of(runs), runs.scenario.model()
+    call = plain_call(runs, search.chosen, **search.how.asked_for(search.beams))
+    plain = _generated(runs.scenario.model(), call)
+    if isinstance(plain, Crash):
+        return Comparison(not_applicable=f"the search raises without it: {plain}"[:200])
+    given = _encoded(model, call)
+    if isinstance(given, Crash) or not hasattr(given, "items"):
+        return Comparison(not_applicable=f"the encoder alone raises, or gives another kind of output: {given}"[:200])
+    before = {name: value.clone() for name, value in given.items() if isinstance(value, torch.Tensor)}
     inputs = {name: value for name, value in call.inputs.items() if name != "input_ids"}
+    output = _generated(model, call.replace(inputs={**inputs, "encoder_outputs": given}))
+    if isinstance(output, Crash):
+        return crash_difference(output, "the search works on what the encoder was given")
+    after = {name: given[name] for name in before}
+    changed = compare_exactly(after, before, lambda path: f"encoder_outputs.{unnumbered(path)}")
+    return changed + _same_scores(plain, output, search)
+
+
+def _encoded(model: Any, call: Call) -> Any:
     try:
         with torch.no_grad(), MODEL_CODE.running(), time_limit():
-            given = model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
+            inputs = {name: call.inputs[name] for name in ("input_ids", "attention_mask")}
+            return model.get_encoder()(**inputs, return_dict=True)
     except Exception as error:  # noqa: BLE001 - the model under test may raise anything
-        return Comparison(not_applicable=f"the encoder alone raises: {Crash.of(error)}"[:200])
-    before = {name: value.clone() for name, value in given.items() if isinstance(value, torch.Tensor)}
+        return Crash.of(error)
+
+
+def _generated(model: Any, call: Call) -> Any:
     try:
         with torch.no_grad(), MODEL_CODE.running(), time_limit(), torch.random.fork_rng(devices=[]):
             seed_everything(0)
-            output = model.generate(**call.replace(inputs={**inputs, "encoder_outputs": given}).arguments())
+            return model.generate(**call.arguments())
     except Exception as error:  # noqa: BLE001 - the model under test may raise anything
-        return crash_difference(Crash.of(error), "the search works on what the encoder was given")
-    after = {name: given[name] for name in before}
-    changed = compare_exactly(after, before, lambda path: f"encoder_outputs.{unnumbered(path)}")
-    return changed + _same_scores(plain, output)
+        return Crash.of(error)
 
 
-def _same_scores(plain: Any, output: Any) -> Comparison:
+def _same_scores(plain: Any, output: Any, search: Search) -> Comparison:
+    """Not of drawn beams: a number that is off by rounding may be another draw."""
+    if search.how.sampled or getattr(plain, "sequences_scores", None) is None:
+        return Comparison()
     scores, got = ([told.sequences_scores] for told in (plain, output))
-    return compare_steps("sequences_scores", got, scores, lambda _: 0.0, "given the encoding, ")
+    return compare_steps("sequences_scores", got, scores, lambda _: 0.0, "given the encoding, ", search.runs.bound)
