@@ -45,7 +45,7 @@ def test_the_pad_token_fills_up_also_where_it_is_zero():
 def test_another_search_than_was_scored_is_blamed_on_the_search():
     with planted.beams_count_a_token_more():
         found = verdict(REORDER, "llama", BeamSearch(length_penalty=1.0))
-    assert (found.status, found.blocked_by) == ("blocked-by", SCORE)
+    assert (found.status, found.reason) == ("blocked-by", SCORE)
 
 
 def expanded(model, expand_size=1, is_encoder_decoder=False, input_ids=None, **kwargs):

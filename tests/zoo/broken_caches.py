@@ -53,3 +53,6 @@ BROKEN = (
     BrokenCache(FOLLOW, broken.beams_keep_the_worst_that_end),
     BrokenCache(NEGATIVE, broken.length_below_zero, slow=True),
 )
+
+# Of these no case of 5.24.0 is sound, so that there is nothing to plant: `test_beams` mends the release instead.
+STEERED = {"beams-leave-the-encoding-alone"}
