@@ -16,10 +16,8 @@ INSTEAD = {
     "length": "rollback_told",
     "mask sizes": "rollback_told",
     "batch size": "rollback_told",
-    "longest": "rollback_told",
     "is_initialized": "rollback_told",
     "has_previous_state": "rollback_told",
-    "layers": "rollback_told",
     "stored states": "rollback_stored",
     "is_croppable": "rollback_croppable",
 }
