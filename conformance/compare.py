@@ -8,6 +8,7 @@ rounding error: then it chose between equals (a router, a top-k) and the verdict
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,31 @@ def compare_steps(
         result.differences.append(_step_difference(field, place, found, mine, theirs, bound))
         break  # later steps follow from this one
     return result
+
+
+def compare_sum(
+    field: str,
+    got: float,
+    expected: Sequence[float],
+    logits: Sequence[torch.Tensor],
+    noise: Noise,
+    where: str = "",
+    relative: float = BOUND,
+) -> Comparison:
+    """A sum of log-probabilities with that of the expected ones, of which `logits` are those that they come from.
+
+    A log-probability moves by the chosen logit and by the normaliser: twice what a logit may be off, at each step.
+    """
+    steps, wanted = len(expected), sum(expected)
+    bound = 2 * steps * relative * max(scale_of(logits), 1.0)
+    gap = abs(wanted - got)
+    if gap <= bound or wanted == got or (math.isnan(wanted) and math.isnan(got)):
+        return Comparison()
+    if gap <= bound + 2 * ROUNDING_FACTOR * sum(noise(step) for step in range(steps)):
+        return Comparison(ties=[f"{where}: {gap:.1e} is within the model's own response to rounding"])
+    return Comparison.of(
+        Difference("values", field, f"{wanted:.6g} within {bound:.1e}", f"{got:.6g} (off by {gap:.1e})", where)
+    )
 
 
 def _step_difference(

@@ -36,6 +36,9 @@ CACHED = family(
         "images: in the prompt",
         "group: crosses the window",
         "sampling: on",
+        "dtype: bfloat16",
+        "beams: several",
+        "beams: sampled",
         *events.TOLD,
     ),
 )

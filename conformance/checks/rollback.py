@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from conformance import upstream
 from conformance.architectures.cache_kinds import cache_kinds
 from conformance.compare import crash_difference
-from conformance.programs.beams import beams_against_rescoring
 from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
 from conformance.programs.given import given_against_recomputed
 from conformance.programs.prepared import plan_of, steps_of
@@ -33,7 +33,15 @@ ROLLBACK = family(
         "op: repeat": 0.03,
         "cache: static": 0.05,
     },
-    reachable=("crop: crosses the window", "cache: early", "cache: quantized", "cache: plain", "beams: several"),
+    reachable=(
+        "crop: crosses the window",
+        "cache: early",
+        "cache: quantized",
+        "cache: fp8",
+        "cache: plain",
+        "beams: several",
+        "beams: sampled",
+    ),
 )
 GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ("an offloaded cache needs CUDA", lambda runs: plan_of(runs).cache != "offloaded"),
@@ -41,7 +49,14 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
         "generate does not choose the cache of this type",
         lambda runs: _chooses(runs) or plan_of(runs).cache == "default",
     ),
-    ("the layers are not all of full attention", lambda runs: plan_of(runs).cache != "quantized" or _all_full(runs)),
+    (
+        "the layers are not all of full attention",
+        lambda runs: plan_of(runs).cache not in ("quantized", "fp8") or _all_full(runs),
+    ),
+    (
+        "the release has no layer of eight bits",
+        lambda runs: plan_of(runs).cache != "fp8" or upstream.fp8_layer() is not None,
+    ),
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
     (
         "the type keeps state on its modules, where a subject's own cache cannot reach it",
@@ -219,13 +234,3 @@ def reset_is_fresh(runs: Runs) -> Comparison:
 def batch_operations_move_every_state(runs: Runs) -> Comparison:
     """Selecting and repeating rows of a batch moves every state of every layer: the rows go on as they were."""
     return of_steps(runs, silently_wrong, is_op("select", "repeat"))
-
-
-@check(ROLLBACK, stands_on=BELOW, script="rollback")
-@usable
-def beams_reorder_every_state(runs: Runs) -> Comparison:
-    """Reordering rows moves every state of every layer, and a beam's score is the sum of what its tokens score.
-
-    Each sequence that beam search returns is scored again by recomputing everything without a cache.
-    """
-    return together(of_steps(runs, silently_wrong, is_op("reorder")), beams_against_rescoring(runs))

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import Field
 from typing_extensions import Self
 
 from conformance.case import Case, Plan, TokenId
+from conformance.plans.beam_search import BeamSearch
 
 
 class CachedPlan(Plan, family="cached"):
-    """Tokens that are fed after the prompt of the first row, and how many of them in each forward."""
+    """Tokens that are fed after the prompt of the first row, and how many of them in each forward; a beam search."""
 
     continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
     groups: Annotated[tuple[Annotated[int, Field(ge=1, le=32)], ...], Field(max_length=32, strict=False)] = ()
+    bfloat16: bool = False
+    beams: Annotated[int, Field(ge=1, le=4)] = 1
+    search: BeamSearch = BeamSearch()
 
     def tokens(self) -> tuple[int, ...]:
-        """The continuation."""
-        return self.continuation
+        """The continuation, and those of the beam search."""
+        return (*self.continuation, *self.search.tokens())
 
     def within(self, vocabulary: int) -> Self:
         """With every token modulo the vocabulary."""
-        return self.replace(continuation=tuple(token % vocabulary for token in self.continuation))
+        wrapped = tuple(token % vocabulary for token in self.continuation)
+        return self.replace(continuation=wrapped, search=self.search.within(vocabulary))
+
+    def plainer(self) -> Iterator[Self]:
+        """With one part at its default, and with one part of the search."""
+        yield from super().plainer()
+        yield from (self.replace(search=search) for search in self.search.plainer())
 
     def events(self, case: Case, config: Any) -> set[str]:
-        """Several tokens in one forward, and whether such a forward crosses a sliding window."""
-        position, found = len(case.prompt.rows[0]), set()
+        """Several tokens in one forward, whether such a forward crosses a sliding window, and what beams meet."""
+        position, found = (
+            len(case.prompt.rows[0]),
+            self.search.events(self.beams) | ({"dtype: bfloat16"} if self.bfloat16 else set()),
+        )
         window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
         for size in self.sizes():
             if size > 1:
@@ -37,8 +51,8 @@ class CachedPlan(Plan, family="cached"):
         return found
 
     def traits(self) -> tuple[str, ...]:
-        """None: what the continuation shows, decoding shows too where the model says those tokens."""
-        return ()
+        """The search; what the continuation shows, decoding shows too where the model says those tokens."""
+        return tuple(name for name in ("bfloat16", "beams", "search") if getattr(self, name) != getattr(PLAIN, name))
 
     def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """The continuation, and how many of its tokens go in each forward."""
@@ -54,3 +68,6 @@ class CachedPlan(Plan, family="cached"):
             sizes.append(min(size, left))
             left -= sizes[-1]
         return [*sizes, left] if left > 0 else sizes
+
+
+PLAIN = CachedPlan()

@@ -9,20 +9,22 @@ from pydantic import Field
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
+from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, shorter, unfed, windows_of
 
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 SHORT = 1  # new tokens of a call that is made after a longer one
-CacheChoice = Literal["default", "static", "early", "quantized", "plain", "offloaded"]
+CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "offloaded"]
+MADE = ("quantized", "fp8", "plain")  # those that the caller makes and gives to `generate`
 
 
 class RollbackPlan(Plan, family="rollback"):
     """cache: which class; `program`: what is done with it, from empty on.
 
     slack: room of a static cache beyond what the program needs; `earlier`: how many new tokens more than a short
-    static-cache call another had that the same model made before; beams: of the beam search; draft: tokens that a
-    lookup drafts in the assisted run (0: none).
+    static-cache call another had that the same model made before; beams: of the beam search, and `search`: how it is
+    done; draft: tokens that a lookup drafts in the assisted run (0: none).
     """
 
     cache: CacheChoice = "default"
@@ -30,20 +32,21 @@ class RollbackPlan(Plan, family="rollback"):
     slack: Annotated[int, Field(ge=0, le=16)] = 0
     earlier: Annotated[int, Field(ge=0, le=48)] = 0
     beams: Annotated[int, Field(ge=1, le=4)] = 1
+    search: BeamSearch = BeamSearch()
     draft: Annotated[int, Field(ge=0, le=4)] = 0
 
     def tokens(self) -> tuple[int, ...]:
-        """Every token that is fed."""
-        return tuple(token for op in self.program for token in op.tokens)
+        """Every token that is fed, and those of the beam search."""
+        return (*(token for op in self.program for token in op.tokens), *self.search.tokens())
 
     def stands_alone(self) -> bool:
         """Not with a cache that the caller makes: a script asks for one by the generation config alone."""
-        return self.cache not in ("quantized", "plain")
+        return self.cache not in MADE
 
     def within(self, vocabulary: int) -> Self:
         """With every token modulo the vocabulary."""
         wrapped = [op.replace(tokens=tuple(t % vocabulary for t in op.tokens)) for op in self.program]
-        return self.replace(program=tuple(wrapped))
+        return self.replace(program=tuple(wrapped), search=self.search.within(vocabulary))
 
     @property
     def reach(self) -> int:
@@ -60,14 +63,15 @@ class RollbackPlan(Plan, family="rollback"):
         named = [f"cache: {self.cache}"] if self.cache != "default" else []
         return (
             *named,
-            *(name for name in ("earlier", "beams", "draft") if getattr(self, name) != getattr(PLAIN, name)),
+            *(name for name in ("earlier", "beams", "search", "draft") if getattr(self, name) != getattr(PLAIN, name)),
         )
 
     def plainer(self) -> Iterator[Self]:
         """Without one part; on one cache alone; without some operations; with less fed, taken back or picked."""
-        for name in ("cache", "slack", "earlier", "beams", "draft"):
+        for name in ("cache", "slack", "earlier", "beams", "search", "draft"):
             if getattr(self, name) != getattr(PLAIN, name):
                 yield self.replace(**{name: getattr(PLAIN, name)})
+        yield from (self.replace(search=search) for search in self.search.plainer())
         caches = segments(self.program)
         if self.program:
             yield self.replace(program=())
@@ -83,7 +87,7 @@ class RollbackPlan(Plan, family="rollback"):
 
     def events(self, case: Case, config: Any) -> set[str]:
         """The classes of cache and operations, and where each crop ends."""
-        found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program}
+        found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program} | self.search.events(self.beams)
         prompt = 1 if config.is_encoder_decoder else max(len(row) for row in case.prompt.rows)
         return found | crop_events(self.program, prompt, windows_of(config))
 

@@ -15,6 +15,15 @@ def quantized(config: Any) -> Any:
     return Cache(layers=[upstream.lossless_layer()() for _ in range(count)])
 
 
+def fp8(config: Any) -> Any:
+    """A cache of the release's own layers of eight bits, which need no backend, for a config of full attention."""
+    from transformers.cache_utils import Cache
+
+    layer, count = upstream.fp8_layer(), config.get_text_config(decoder=True).num_hidden_layers
+    assert layer is not None  # guarded
+    return Cache(layers=[layer() for _ in range(count)])
+
+
 def plain(config: Any) -> Any:
     """A dynamic cache as a user makes it who does not know of encoder-decoder caches."""
     from transformers import DynamicCache

@@ -38,8 +38,12 @@ def masks(cache: Any) -> list[tuple[int, ...] | None]:
 
 
 def told(cache: Any) -> dict[str, Any]:
-    """The lengths and mask sizes that the layers of a cache tell, by the field of a difference."""
-    return {"length": lengths(cache), "mask sizes": masks(cache)}
+    """What a cache tells of itself, layer by layer and as a whole, by the field of a difference."""
+    return {
+        "length": lengths(cache),
+        "mask sizes": masks(cache),
+        **(upstream.told_of(cache) if cache is not None else {}),
+    }
 
 
 def everything(cache: Any) -> Flat:
@@ -58,6 +62,9 @@ def visible(cache: Any) -> dict[str, tuple[torch.Tensor, bool]]:
     for number, layer in enumerate(upstream.layers_of(cache)):
         for path, tensor in _states(vars(layer)):
             found[f"layers.{number}{path}"] = _trimmed(layer, path, tensor)
+        found |= {
+            f"layers.{number}.{name} of 8 bits": (kept, True) for name, kept in upstream.eight_bits(layer).items()
+        }
     if not found and cache is not None:
         found = {path: (tensor, True) for path, tensor in _states(cache)}
     return found

@@ -14,7 +14,7 @@ from conformance.case import Settings
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash
-from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback import MADE, RollbackPlan
 from conformance.plans.rollback_programs import Op
 from conformance.programs import caches
 from conformance.programs.interpreter import Interpreter
@@ -60,10 +60,11 @@ def with_cache(runs: Runs, model: Any, call: Call) -> Call:
     A subject's own caches are what its method `new_cache(model, call)` gives for a call; None leaves it to `generate`.
     """
     choice, own = plan_of(runs).cache, getattr(runs.subject, "new_cache", None)
-    if choice in ("quantized", "plain"):
+    given: Any = None
+    if choice in MADE:
         given = getattr(caches, choice)(runs.scenario.config)
-    else:
-        given = own(model, call) if own else None
+    elif own:
+        given = own(model, call)
     if given is None:
         return call
     call.generation_config.cache_implementation = None  # `generate` takes a cache or the name of one

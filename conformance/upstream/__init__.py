@@ -11,6 +11,8 @@ from conformance.upstream.caches import (
     cache_argument,
     cache_name,
     cache_of,
+    eight_bits,
+    fp8_layer,
     fresh_cache,
     has_default_cache,
     is_cache,
@@ -49,6 +51,7 @@ from conformance.upstream.layers import (
     mask_sizes,
     record_past,
     records,
+    told_of,
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import config_for, forward_parameters, model_class, one_kind_of_experts
@@ -96,11 +99,13 @@ __all__ = [
     "can_record",
     "config_for",
     "crop_takes_a_count",
+    "eight_bits",
     "encoded_positions",
     "file_reader_knows",
     "first_inputs",
     "fixed_size",
     "forward_parameters",
+    "fp8_layer",
     "fresh_cache",
     "generation_logger",
     "has_default_cache",
@@ -137,5 +142,6 @@ __all__ = [
     "static_cache_settings",
     "tells_first",
     "told_first",
+    "told_of",
     "versions",
 ]

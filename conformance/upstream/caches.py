@@ -110,6 +110,26 @@ def lossless_layer(residual: int = 4) -> type:
     return LosslessQuantizedLayer
 
 
+@cache
+def fp8_layer() -> type | None:
+    """The release's layer that keeps eight bits of a number and needs no backend, from 5.24 on."""
+    import transformers.cache_utils as module
+
+    found: type | None = getattr(module, "Fp8QuantizedLayer", None)
+    return found
+
+
+def eight_bits(layer: Any) -> dict[str, torch.Tensor]:
+    """What a layer of eight bits holds, as numbers; none for layers of other kinds."""
+    kind, held = fp8_layer(), {}
+    if kind is not None and isinstance(layer, kind):
+        for name in ("keys", "values"):
+            stored = vars(layer).get(f"_quantized_{name}")
+            if stored is not None:
+                held[name] = stored[0].float() * stored[1]
+    return held
+
+
 @contextmanager
 def quantized_stand_in() -> Iterator[None]:
     """`generate` makes quantised caches without a backend, of layers that lose nothing, while the block runs."""

@@ -69,3 +69,37 @@ def allocate(cache: Any, batch: int, heads: Sequence[int], sizes: Sequence[int],
     own.early_initialization(
         batch_size=batch, num_heads=heads_given, head_dim=sizes_given, dtype=like.dtype, device=like.device
     )
+
+
+# What a cache tells of itself as a whole, by the names of all releases: a property, or a method without arguments.
+TOLD = {
+    "batch size": ("batch_size", "max_batch_size"),
+    "longest": ("get_max_length", "get_max_cache_shape"),
+    "is_initialized": ("is_initialized",),
+    "has_previous_state": ("has_previous_state",),
+    "layers": ("__len__",),
+}
+
+
+def told_of(cache: Any) -> dict[str, Any]:
+    """What a cache tells of itself as a whole, each as a plain value or as the name of what asking for it raises.
+
+    An encoder-decoder's does so for its self-attention. What a release does not know is left out.
+    """
+    own, found = getattr(cache, "self_attention_cache", cache), {}
+    for word, names in TOLD.items():
+        name = next((name for name in names if hasattr(type(own), name)), None)
+        if name is not None:
+            found[word] = _answer(own, name)
+    if hasattr(type(own), "__iter__"):
+        found["iterated"] = _answer(own, "__iter__")
+    return found
+
+
+def _answer(cache: Any, name: str) -> Any:
+    try:
+        value = getattr(cache, name)
+        value = value() if callable(value) else value
+        return len(list(value)) if name == "__iter__" else int(value)
+    except Exception as error:  # noqa: BLE001 - kinds that have no such thing to tell raise, each in its own way
+        return type(error).__name__

@@ -11,8 +11,10 @@ from conformance.architectures import catalogue
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import reachable
 from conformance.case import ModelSpec, Prompt, Settings
+from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback import MOST_OPS, CacheChoice, RollbackPlan
 from conformance.plans.rollback_programs import Op
+from conformance.strategies.beam_searches import beam_searches
 from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
 
@@ -36,6 +38,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         slack=draw(st.sampled_from((0, 1, 4, 12))),
         earlier=draw(rarely(32, 0, one_in=3)),
         beams=beams,
+        search=draw(beam_searches(vocabulary=vocabulary_of(model), least_pad=0)) if beams > 1 else BeamSearch(),
         draft=draw(st.sampled_from((0, 0, 2, 0, 0, 4))) if beams == 1 else 0,
     )
 
@@ -57,7 +60,7 @@ def _shares(architecture: str) -> tuple[tuple[CacheChoice, int], ...]:
     if catalogue.get(architecture).task == "seq2seq":
         shares.append(("plain", 2))
     elif "full" in reachable(architecture):
-        shares.append(("quantized", 2))
+        shares += [("quantized", 2), ("fp8", 1)]
     return tuple(shares)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from conformance.plans.beam_search import BeamSearch
 from zoo import planted, subjects
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
+from zoo.fault import steered as _steered
 
 CACHED, SEVERAL = "cached-matches-recomputed", "several-tokens-match-one-by-one"
 PADDED, STATIC, REFERENCE = "padded-row-matches-alone", "static-matches-dynamic", "reference-matches-installed"
@@ -12,6 +14,7 @@ FORWARD = "forward-counts-from-the-cache"
 REPEATABLE, UNCHANGED, STREAM = "repeatable", "nothing-of-the-callers-changed", "streamer-sees-the-sequence"
 TOLD, RETURNED = "told-otherwise-is-the-same", "returned-stays-as-it-was"
 STARTS, STATIC_STARTS = "decoder-starts-with-several-tokens", "static-decoder-starts-with-several-tokens"
+BEAMS, CACHED_BEAMS = "beams-score-their-sequences", "cached-beams-score-their-sequences"
 LOGITS, SCORES = ("values", "logits"), ("values", "scores")
 
 FAULTS = (
@@ -33,6 +36,27 @@ FAULTS = (
     Fault(STATIC, _seen(("crash", "crash")), planted=planted.static_layer_refuses),
     Fault(STARTS, _seen(LOGITS), subjects.AltersTheStart, architecture="t5"),
     Fault(STATIC_STARTS, _seen(LOGITS), planted=planted.static_layer_scales_several, architecture="t5"),
+    Fault(
+        "bfloat16-decodes-too",
+        _seen(("crash", "crash")),
+        planted=planted.a_step_stays_in_float32,
+        rare=True,
+        steered=_steered({"bfloat16": True}),
+    ),
+    Fault(
+        BEAMS,
+        _seen(("values", "sequences_scores")),
+        planted=planted.beams_count_a_token_more,
+        rare=True,
+        steered=_steered({"beams": 2, "search": BeamSearch(length_penalty=1.0)}),
+    ),
+    Fault(
+        CACHED_BEAMS,
+        _seen(("values", "sequences_scores")),
+        planted=planted.reorder_forgets_the_values,
+        rare=True,
+        steered=_steered({"beams": 3}),
+    ),
     Fault(REFERENCE, _seen(("changed", "scores")), planted=planted.reference_scores_one_ulp_off),
     Fault(REFERENCE, _seen(("changed", "cache_length")), planted=planted.installed_returns_shorter_cache),
     Fault(REFERENCE, _seen(("changed", "rng")), planted=planted.installed_draws_once_more),

@@ -11,7 +11,7 @@ import torch
 from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.generation.utils import GenerationMixin
 from transformers.modeling_utils import PreTrainedModel
-from transformers.models.llama.modeling_llama import LlamaModel
+from transformers.models.llama.modeling_llama import LlamaMLP, LlamaModel
 
 from conformance import upstream
 from conformance.reference import decode
@@ -192,4 +192,42 @@ def wrong_ties_are_ignored() -> Iterator[None]:
             return {}
 
     with patch.object(PreTrainedModel, "get_expanded_tied_weights_keys", expanded):
+        yield
+
+
+@contextmanager
+def beams_count_a_token_more() -> Iterator[None]:
+    """The length penalty is taken of one token more than there are."""
+    right = GenerationMixin._update_finished_beams
+
+    def update(self, *args, cur_len, **kwargs):
+        return right(self, *args, cur_len=cur_len + 1, **kwargs)
+
+    with patch.object(GenerationMixin, "_update_finished_beams", update):
+        yield
+
+
+@contextmanager
+def reorder_forgets_the_values() -> Iterator[None]:
+    """Keys follow the beams and values do not."""
+    right = DynamicLayer.reorder_cache
+
+    def reorder_cache(self, beams):
+        values = self.values
+        right(self, beams)
+        self.values = values
+
+    with patch.object(DynamicLayer, "reorder_cache", reorder_cache):
+        yield
+
+
+@contextmanager
+def a_step_stays_in_float32() -> Iterator[None]:
+    """What a layer is given is not brought back to the dtype of its weights."""
+    right = LlamaMLP.forward
+
+    def forward(self, x):
+        return right(self, x.float() if x.dtype == torch.bfloat16 else x)
+
+    with patch.object(LlamaMLP, "forward", forward):
         yield

@@ -19,6 +19,7 @@ from transformers.cache_utils import (
     LinearAttentionCacheLayerMixin,
     QuantizedLayer,
 )
+from transformers.generation.utils import GenerationMixin
 
 
 @contextmanager
@@ -250,3 +251,15 @@ def residual_is_never_quantised() -> AbstractContextManager[None]:
         return update
 
     return instead(QuantizedLayer, "update", make)
+
+
+def beams_keep_the_worst_that_end() -> AbstractContextManager[None]:
+    """Candidates are handed on in the wrong order, so that of those which end the worst are kept."""
+
+    def make(right):
+        def candidates(self, *args, **kwargs):
+            return tuple(part.flip(1) for part in right(self, *args, **kwargs))
+
+        return candidates
+
+    return instead(GenerationMixin, "_get_top_k_continuations", make)

@@ -27,7 +27,6 @@ def constants(scenario: Scenario) -> dict[str, str]:
     taken = upstream.forward_parameters(scenario.model_class)
     cache = upstream.static_cache_settings() if plan.cache in STATIC else {}
     prepared = set_fields(scenario.generation_config(max_new_tokens=plan.room, **cache))
-    beams = {"num_beams": plan.beams, "num_return_sequences": plan.beams, "length_penalty": 0.0}
     told = {
         "CACHE": cache,
         "PREPARED": {name: value for name, value in prepared.items() if name not in IDLE},
@@ -35,7 +34,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "TAKEN": [name for name in GIVEN if name in taken],
         "PROGRAM": table.calls,
         "LEFT": table.left,
-        "BEAMS": beams,
+        "BEAMS": plan.search.asked_for(plan.beams),
         "DRAFT": plan.draft,
         "COUNTS": [SHORT + plan.earlier, SHORT],
     }

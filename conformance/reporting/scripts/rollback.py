@@ -15,6 +15,9 @@ INSTEAD = {
     "assisted": "assisted_cache",
     "length": "rollback_told",
     "mask sizes": "rollback_told",
+    "batch size": "rollback_told",
+    "is_initialized": "rollback_told",
+    "has_previous_state": "rollback_told",
     "stored states": "rollback_stored",
     "is_croppable": "rollback_croppable",
 }

@@ -12,11 +12,14 @@ ROWS = "all"
 
 
 def told(cache: Any) -> dict[str, str]:
-    """What the layers tell."""
-    layers = getattr(cache, "self_attention_cache", cache).layers
-    layers = [layer for layer in layers if hasattr(layer, "get_seq_length") and hasattr(layer, "get_mask_sizes")]
+    """What the layers tell, and the cache as a whole."""
+    own = getattr(cache, "self_attention_cache", cache)
+    whole = [getattr(own, name, None) for name in ("batch_size", "is_initialized")]
+    whole += [getattr(layer, "has_previous_state", None) for layer in own.layers]
+    layers = [layer for layer in own.layers if hasattr(layer, "get_seq_length") and hasattr(layer, "get_mask_sizes")]
     sizes = [[int(size) for size in layer.get_mask_sizes(1)] for layer in layers if layer.is_initialized]
-    return {"lengths": str([int(layer.get_seq_length()) for layer in layers]), "mask sizes": str(sizes)}
+    lengths = str([int(layer.get_seq_length()) for layer in layers])
+    return {"lengths": lengths, "mask sizes": str(sizes), "as a whole": str(whole)}
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
