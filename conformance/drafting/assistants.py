@@ -41,10 +41,17 @@ def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
 
 def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
     source, noise = origin(scenario, plan)
-    model = source.model(noise=noise)
+    model = source.model(dtype=retyped(scenario, plan), noise=noise)
     if plan.drafter == "scripted":
         follow(model, plan.script)
     return model
+
+
+def retyped(scenario: Scenario, plan: PrefillPlan) -> str | None:
+    """The assistant's dtype where it is not the main model's; what is given both has one, so not with embeddings."""
+    if not plan.assistant_retyped or plan.embeds or scenario.media:
+        return None
+    return "float32" if scenario.case.model.dtype == "float64" else "float64"
 
 
 def origin(scenario: Scenario, plan: PrefillPlan) -> tuple[Scenario, tuple[int, float] | None]:

@@ -84,6 +84,8 @@ class Calls(Parts):
         changes |= self._least(parts) if plan.min_new else {}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
         changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
+        warm = plan.temperature != 1.0 and self.runs.case.settings.do_sample
+        changes |= {"temperature": plan.temperature} if warm else {}
         changes |= upstream.static_cache_settings() if plan.static else {}
         if "turns" in parts:  # whose cache is given
             changes.pop("cache_implementation", None)
@@ -116,6 +118,9 @@ class Calls(Parts):
                 inputs.pop("input_ids")
         else:
             inputs["input_ids"] = inputs["input_ids"][:, self.left_out(cached, self.width) :]
+        if self.positions:
+            given = inputs["inputs_embeds" if "embeds" in parts else "input_ids"].shape[1]
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)[:, -given:]
         if self.bare:
             inputs.pop("attention_mask")
         return inputs

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import decoder_only
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
@@ -104,7 +105,19 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         fields["chunk"] = draw(st.integers(1, width + 2))
     if draw(rarely(True, False, one_in=8)):
         fields["static"] = True
+    # Only what has parts is given positions here: the plain call with them is another family's.
+    fields["positions"] = decoder_only(model.architecture) and draw(rarely(True, False, one_in=6))
+    if drafter != "none":
+        fields["streamed"] = draw(rarely(True, False, one_in=5))
+        fields["assistant_retyped"] = _two_dtypes(model) and draw(rarely(True, False, one_in=12))
+    if settings.do_sample:
+        fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
     return PrefillPlan(**fields)
+
+
+def _two_dtypes(model: ModelSpec) -> bool:
+    """Whether the type runs in either dtype, so that its assistant may have the other."""
+    return capabilities(model.architecture).float64
 
 
 @st.composite
@@ -137,7 +150,7 @@ def steering(draw: st.DrawFn) -> dict[str, Any]:
         "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
         "min_new": draw(rarely(3, 0, one_in=10)),
         "min_as_length": draw(st.booleans()),
-        "guidance": draw(rarely(1.5, 1.0, one_in=16)),
+        "guidance": draw(rarely(1.5, 1.0, one_in=5)),
         "forced_first": draw(rarely(True, False, one_in=16)),
     }
 
@@ -148,6 +161,7 @@ def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     turn = st.sampled_from(parts)
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
+        "whole": draw(rarely(True, False, one_in=8)),
         "decoded": draw(st.integers(0, 3)),
         "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup", "assisted"))),
         "only_new": draw(st.booleans()),

@@ -47,6 +47,7 @@ BODIES = {
     "deferred_after_error": ("no-trace-after-an-error", "next call, logits.0"),
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),
+    "drafted_streamed": ("drafts-are-streamed", ""),
     "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
     "first": ("first-iteration-happens-once", ""),
     "as_long": ("drafts-are-as-long-as-asked", ""),
@@ -77,6 +78,8 @@ ASKED = {
     "stop strings again": ("again", PrefillPlan(drafter="lookup", stop_at=(0,), stop_strings=True)),
     "embeddings and ids": ("arrived", PrefillPlan(embeds=True, ids_too=True)),
     "static turns": ("arrived", PrefillPlan(turns=(3, 4), static=True, chunk=2)),
+    "positions in turns": ("arrived", PrefillPlan(turns=(3,), only_new=True, positions=True)),
+    "positions": ("drafted", PrefillPlan(drafter="lookup", positions=True)),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
 # By family, or by check.
