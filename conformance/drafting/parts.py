@@ -51,8 +51,9 @@ class Parts:
     def turns(self) -> tuple[int, ...]:
         """The positions cached by earlier calls that every row has, and that leave something to continue with.
 
-        Where the plan's `whole` says so nothing is left in the end: the last of them caches the whole prompt. Images arrive in one call, all together; those that take no positions are never continued, nor is a prompt that
-        in parts is another one.
+        Where the plan's `whole` says so nothing is left in the end: the last of them caches the whole prompt. Images
+        arrive in one call, all together; those that take no positions are never continued, nor is a prompt that in
+        parts is another one.
         """
         media = self.scenario.media
         if self.scenario.encoder_decoder or "whole_prompt" in self.runs.facts or (media and media.token is None):
