@@ -88,6 +88,15 @@ def test_an_assistant_may_be_of_the_other_dtype():
         assert assistant(runs.scenario, runs.case.plan).dtype == other
 
 
+def test_a_block_is_drafted_where_the_release_has_an_assistant_for_it():
+    runs = runs_of(drafter="block", most=3, settings={"max_new_tokens": 6})
+    model = assistant(runs.scenario, runs.case.plan)
+    assert hasattr(model.config, "block_size") == upstream.drafts_blocks()
+    for subject in (Installed(), Reference()):
+        verdicts = judge(runs.case, ["assisted-matches-plain", "drafts-are-as-long-as-asked"], subject).verdicts
+        assert {v.status for v in verdicts.values()} == {"pass"}
+
+
 def test_parts_come_in_the_order_of_the_ladder():
     own = modes(runs_of(drafter="lookup", chunk=2, embeds=True))
     assert own.everything == ("embeds", "chunk", "draft")

@@ -22,7 +22,7 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, stands_on=UNDRAFTED, script="drafted")
-@applies("no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted"))
+@applies("no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted", "block"))
 def assisted_matches_plain(runs: Runs) -> Comparison:
     """What an assistant model drafts changes nothing: sequence, logits and scores are those of plain decoding.
 

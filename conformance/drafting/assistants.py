@@ -12,6 +12,7 @@ from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, plain
 from conformance.errors import BadInput, NotBuildable
 from conformance.plans.prefill import PrefillPlan
+from conformance.weights import fill
 
 OWN_DEFAULT = 20  # what an assistant's own config says where the call says how much to draft
 # What it may say besides: none of it is the call's, and drafts decide nothing.
@@ -40,11 +41,25 @@ def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
 
 
 def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
+    if drafts_blocks(scenario, plan):
+        model = upstream.block_drafter(scenario.pristine, plan.most)
+        fill(model, plan.assistant_seed, scenario.case.model.init_scale)
+        return model
     source, noise = origin(scenario, plan)
     model = source.model(dtype=retyped(scenario, plan), noise=noise)
     if plan.drafter == "scripted":
         follow(model, plan.script)
     return model
+
+
+def drafts_blocks(scenario: Scenario, plan: PrefillPlan) -> bool:
+    """Whether a block is drafted at once, by an assistant that reads the main model's hidden states.
+
+    For text and decoders of which the widths fit one; else `block` is the model itself, as any unknown drafter.
+    """
+    if plan.drafter != "block" or not upstream.drafts_blocks() or scenario.encoder_decoder or scenario.media:
+        return False
+    return upstream.block_drafter(scenario.pristine, plan.most) is not None
 
 
 def retyped(scenario: Scenario, plan: PrefillPlan) -> str | None:

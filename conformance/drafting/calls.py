@@ -11,7 +11,7 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
-from conformance.drafting.assistants import assistant
+from conformance.drafting.assistants import assistant, drafts_blocks
 from conformance.drafting.parts import Parts
 from conformance.drafting.processors import stop_conditions
 from conformance.plans.prefill import MODELS
@@ -108,6 +108,8 @@ class Calls(Parts):
             # No later than the last layer there is; `num_assistant_tokens` is the model's own config's.
             layers = getattr(self.scenario.config.get_text_config(decoder=True), "num_hidden_layers", plan.exit_layer)
             return {"assistant_early_exit": min(plan.exit_layer, layers)}
+        if drafts_blocks(self.scenario, plan):
+            return dict(upstream.FLASH)
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance import upstream
+from conformance.architectures import catalogue
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import decoder_only
 from conformance.case import Case, ModelSpec, Prompt, Settings
@@ -18,7 +20,7 @@ from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
-    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted"),
+    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -28,7 +30,11 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
     drafter = draw(
-        drafters(early_exit=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
+        drafters(
+            early_exit=decoder_only(architecture),
+            blocks=_takes_blocks(architecture),
+            always=any(event.startswith("draft") for event in towards),
+        )
     )
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
@@ -36,9 +42,16 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
 
 
-def drafters(*, early_exit: bool, always: bool = False) -> st.SearchStrategy[str]:
-    """Who drafts: nobody in two of five draws, unless `always`. The first layers draft for decoders only."""
-    known = [drafter for drafter in DRAFTERS if early_exit or drafter != "early_exit"]
+def _takes_blocks(architecture: str) -> bool:
+    """Whether blocks can be drafted for the type: a decoder of text that takes positions."""
+    text = decoder_only(architecture) and catalogue.get(architecture).task == "causal"
+    return text and upstream.drafts_blocks() and capabilities(architecture).accepts_position_ids
+
+
+def drafters(*, early_exit: bool, blocks: bool = False, always: bool = False) -> st.SearchStrategy[str]:
+    """Who drafts: nobody in two of five draws, unless `always`. The first layers, and `blocks`, for decoders only."""
+    lacking = {*(() if early_exit else ("early_exit",)), *(() if blocks else ("block",))}
+    known = [drafter for drafter in DRAFTERS if drafter not in lacking]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
 
