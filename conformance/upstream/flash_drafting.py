@@ -1,4 +1,4 @@
-"""Drafts of a whole block at once from the main model's own hidden states (`speculation_type="dflash"`), in the releases that have it."""
+"""Drafts of a whole block at once from the main model's own hidden states, in the releases that have it."""
 
 from __future__ import annotations
 
