@@ -10,6 +10,7 @@ from conformance import upstream
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, plain
+from conformance.drafting.translated import foreign
 from conformance.errors import BadInput, NotBuildable
 from conformance.plans.prefill import PrefillPlan
 from conformance.weights import fill
@@ -79,6 +80,8 @@ def origin(scenario: Scenario, plan: PrefillPlan) -> tuple[Scenario, tuple[int, 
             pass
         else:
             return source, None
+    if plan.drafter == "translated":
+        return foreign(scenario, plan), None
     if plan.drafter == "other":
         return _of(scenario.case, other(scenario, plan)), None
     noisy = plan.drafter in ("noisy", "shallow")

@@ -14,6 +14,7 @@ from conformance.call import Call
 from conformance.drafting.assistants import assistant, drafts_blocks
 from conformance.drafting.parts import Parts
 from conformance.drafting.processors import stop_conditions
+from conformance.drafting.translated import tokenizers
 from conformance.plans.prefill import MODELS
 
 FIRST = 2  # a token of every vocabulary, to be forced
@@ -50,6 +51,7 @@ class Calls(Parts):
         extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
         if "draft" in parts and self.plan.drafter in MODELS:
             extras["assistant_model"] = assistant(self.scenario, self.plan)
+            extras |= tokenizers(self.scenario, self.plan) if self.plan.drafter == "translated" else {}
         start = {"cached": cached, "only_new": "embeds" not in parts and self.left_out(cached, self.width) > 0}
         return Call(
             inputs=inputs,

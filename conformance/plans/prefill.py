@@ -8,8 +8,18 @@ from pydantic import Field
 
 from conformance.case import Case, Plan
 
-Drafter = Literal["none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block"]
-MODELS = ("same", "noisy", "shallow", "other", "scripted", "block")  # the drafters that are an assistant model
+Drafter = Literal[
+    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated"
+]
+MODELS = (
+    "same",
+    "noisy",
+    "shallow",
+    "other",
+    "scripted",
+    "block",
+    "translated",
+)  # the drafters that are an assistant model
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
@@ -116,11 +126,11 @@ class PrefillPlan(Plan, family="prefill"):
     def stands_alone(self) -> bool:
         """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts.
 
-        Nor with positions for embeddings, or an assistant of another dtype or that drafts blocks.
+        Nor with positions for embeddings, or an assistant of another dtype, that drafts blocks, or with a tokenizer.
         """
         filled = self.continues and self.static and self.made_by == "assisted"
         embedded = self.embeds and (self.continues or self.bare or self.positions)
-        return not (filled or embedded or self.assistant_retyped or self.drafter == "block")
+        return not (filled or embedded or self.assistant_retyped or self.drafter in ("block", "translated"))
 
     def rests_on(self, check: str) -> bool:
         """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""

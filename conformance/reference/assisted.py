@@ -141,10 +141,11 @@ def generate(model: Any, call: Any) -> Any:
     config = copy.deepcopy(call.generation_config)
     extras = dict(call.extras)
     assistant = extras.pop("assistant_model", None)
+    words = [extras.pop(name, None) for name in ("tokenizer", "assistant_tokenizer")]
     for name in ("prompt_lookup_num_tokens", "assistant_early_exit", *upstream.FLASH):
         if hasattr(config, name):
             setattr(config, name, None)  # `generate` would choose another loop, and prepare for that one
-    drafter = _drafter(model, call, assistant, config)
+    drafter = _drafter(model, call, assistant, config) if words[1] is None else Lookup(3, 1)  # text says no more
     plain = call.replace(streamer=None, extras=extras, generation_config=config)
     loop = assisted_loop(drafter, Start.of(call), call.streamer)
     return model.generate(**plain.arguments(), custom_generate=loop)

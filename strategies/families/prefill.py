@@ -20,7 +20,7 @@ from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
-    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block"),
+    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -33,6 +33,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
         drafters(
             early_exit=decoder_only(architecture),
             blocks=_takes_blocks(architecture),
+            translated=decoder_only(architecture) and catalogue.get(architecture).task == "causal",
             always=any(event.startswith("draft") for event in towards),
         )
     )
@@ -48,10 +49,12 @@ def _takes_blocks(architecture: str) -> bool:
     return text and upstream.drafts_blocks() and capabilities(architecture).accepts_position_ids
 
 
-def drafters(*, early_exit: bool, blocks: bool = False, always: bool = False) -> st.SearchStrategy[str]:
-    """Who drafts: nobody in two of five draws, unless `always`. The first layers, and `blocks`, for decoders only."""
-    lacking = {*(() if early_exit else ("early_exit",)), *(() if blocks else ("block",))}
-    known = [drafter for drafter in DRAFTERS if drafter not in lacking]
+def drafters(
+    *, early_exit: bool, blocks: bool = False, translated: bool = False, always: bool = False
+) -> st.SearchStrategy[str]:
+    """Who drafts: nobody in two of five draws, unless `always`; some of them for some types only."""
+    some_types = {"early_exit": early_exit, "block": blocks, "translated": translated}
+    known = [drafter for drafter in DRAFTERS if some_types.get(drafter, True)]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
 
@@ -86,7 +89,9 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
             by_tokens=True,
         )
     )
-    if drafts:
+    if drafter == "translated":
+        chosen = chosen.replace(repetition_penalty=1.0, forced_eos=False, against_eos="nothing")
+    elif drafts:
         chosen = chosen.replace(
             **draw(for_and_against(chosen.model_dump())),
             output_hidden_states=draw(rarely(True, False, one_in=3)),
@@ -104,13 +109,16 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         fields |= draw(drafting(settings.max_new_tokens))
         # A script is about what is accepted: under steered scores nobody can say what that has to be, and a threshold
         # leaves little of a tiny model's drafts.
-        if drafter != "scripted" or draw(rarely(True, False, one_in=4)):
+        # What speaks of tokens by number says nothing to an assistant that has others.
+        if drafter == "translated":
+            fields |= {"ngrams": 0, "assistant_static": False}
+        elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
     seldom = 6 if drafter != "none" else 3
     parts = whole_parts(model.architecture, prompt)
     if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
         fields |= draw(arriving(parts))
-    if draw(rarely(True, False, one_in=seldom)):
+    if drafter != "translated" and draw(rarely(True, False, one_in=seldom)):
         # What guides is taken from the prompt's last id.
         fields |= {"embeds": True, "ids_too": draw(rarely(True, False, one_in=3)), "guidance": 1.0}
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
