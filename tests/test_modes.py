@@ -97,6 +97,19 @@ def test_a_block_is_drafted_where_the_release_has_an_assistant_for_it():
         assert {v.status for v in verdicts.values()} == {"pass"}
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_translated_to_another_vocabulary_changes_nothing(seed):
+    runs = runs_of(drafter="translated", assistant_seed=seed, settings={"max_new_tokens": 6})
+    own = modes(runs)
+    call = own.call(own.everything, own.scenario.model())
+    assert call.extras["assistant_model"].config.vocab_size == own.scenario.vocabulary + (7 if seed == 1 else -5)
+    words = call.extras["tokenizer"].decode([3, 4])
+    assert call.extras["tokenizer"](words)["input_ids"] == [3, 4]
+    assert call.extras["assistant_tokenizer"](words)["input_ids"] != [3, 4]
+    for subject in (Installed(), Reference()):
+        assert judge(runs.case, ["assisted-matches-plain"], subject).verdicts["assisted-matches-plain"].status == "pass"
+
+
 def test_parts_come_in_the_order_of_the_ladder():
     own = modes(runs_of(drafter="lookup", chunk=2, embeds=True))
     assert own.everything == ("embeds", "chunk", "draft")

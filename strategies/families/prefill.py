@@ -111,7 +111,11 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         # leaves little of a tiny model's drafts.
         # What speaks of tokens by number says nothing to an assistant that has others.
         if drafter == "translated":
-            fields |= {"ngrams": 0, "assistant_static": False}
+            fields |= {
+                "ngrams": 0,
+                "assistant_static": False,
+                "assistant_own": draw(rarely("penalty", "nothing", one_in=3)),
+            }
         elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
     seldom = 6 if drafter != "none" else 3
