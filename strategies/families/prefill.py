@@ -20,7 +20,7 @@ from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
-    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated"),
+    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated", "translated"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -90,7 +90,9 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
         )
     )
     if drafter == "translated":
-        chosen = chosen.replace(repetition_penalty=1.0, forced_eos=False, against_eos="nothing")
+        chosen = chosen.replace(
+            repetition_penalty=1.0, forced_eos=False, against_eos="nothing", do_sample=draw(st.booleans())
+        )
     elif drafts:
         chosen = chosen.replace(
             **draw(for_and_against(chosen.model_dump())),
@@ -186,7 +188,7 @@ def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     turn = st.sampled_from(parts)
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
-        "whole": draw(rarely(True, False, one_in=8)),
+        "whole": draw(rarely(True, False, one_in=5)),
         "decoded": draw(st.integers(0, 3)),
         "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup", "assisted"))),
         "only_new": draw(st.booleans()),
