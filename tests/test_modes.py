@@ -3,7 +3,7 @@
 import pytest
 import torch
 from toolbox import small_case
-from zoo import drafting, planted
+from zoo import arriving, drafting, planted
 
 from conformance import upstream
 from conformance.drafting.assistants import assistant
@@ -38,6 +38,76 @@ def runs_of(rows=((3, 4, 5, 6),), architecture="llama", settings=None, **plan):
 )
 def test_turns_leave_every_row_something_to_hold_and_to_continue(rows, turns, valid):
     assert modes(runs_of(rows, turns=turns)).turns == valid
+
+
+def test_a_whole_prompt_in_the_cache_is_given_again_with_all_its_ids():
+    own = modes(runs_of(turns=(2,), whole=True, only_new=True))
+    assert own.turns == (2, 4)
+    assert own.left_out(4, own.width) == 0
+    assert own.first_iterations == 1
+    assert upstream.length_of(own.cache()) == 4
+
+
+def test_a_whole_prompt_that_is_fed_again_is_seen():
+    """By the rule alone: 5.24.0 does so itself, and would be blamed."""
+    case = small_case(family="prefill", rows=((3, 4, 5),), plan={"whole": True})
+    assert not matches_plain(Runs(case, Reference()), "turns").differences
+    with arriving.whole_prompt_fed_again():
+        assert matches_plain(Runs(case, Reference()), "turns").differences
+
+
+def test_a_whole_prompt_that_cannot_be_taken_back_is_refused_clearly():
+    checks = ["continuing-matches-from-scratch"]
+    for architecture, status in (("llama", "pass"), ("mamba2", "not-applicable")):
+        case = small_case(architecture, family="prefill", rows=((3, 4, 5),), plan={"whole": True})
+        assert judge(case, checks, Reference()).verdicts[checks[0]].status == status
+
+
+@pytest.mark.parametrize(
+    ("plan", "given"),
+    [
+        ({}, [[0, 1, 2, 3], [0, 0, 0, 1]]),
+        ({"turns": (3,)}, [[0, 1, 2, 3], [0, 0, 0, 1]]),
+        ({"turns": (3,), "only_new": True}, [[3], [1]]),
+        ({"turns": (3,), "only_new": True, "embeds": True}, [[0, 1, 2, 3], [0, 0, 0, 1]]),
+    ],
+)
+def test_positions_are_those_of_what_is_given(plan, given):
+    own = modes(runs_of(((3, 4, 5, 6), (7, 8)), positions=True, **plan))
+    assert own.call(own.everything, own.scenario.model()).inputs["position_ids"].tolist() == given
+
+
+def test_positions_are_not_given_where_a_type_takes_none():
+    for architecture in ("t5", "mamba2"):
+        assert not modes(runs_of(architecture=architecture, positions=True)).positions
+
+
+def test_an_assistant_may_be_of_the_other_dtype():
+    for dtype, other in (("float32", torch.float64), ("float64", torch.float32)):
+        runs = runs_of(drafter="noisy", assistant_retyped=True, settings={"dtype": dtype})
+        assert assistant(runs.scenario, runs.case.plan).dtype == other
+
+
+def test_a_block_is_drafted_where_the_release_has_an_assistant_for_it():
+    runs = runs_of(drafter="block", most=3, settings={"max_new_tokens": 6})
+    model = assistant(runs.scenario, runs.case.plan)
+    assert hasattr(model.config, "block_size") == upstream.drafts_blocks()
+    for subject in (Installed(), Reference()):
+        verdicts = judge(runs.case, ["assisted-matches-plain", "drafts-are-as-long-as-asked"], subject).verdicts
+        assert {v.status for v in verdicts.values()} == {"pass"}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_translated_to_another_vocabulary_changes_nothing(seed):
+    runs = runs_of(drafter="translated", assistant_seed=seed, settings={"max_new_tokens": 6})
+    own = modes(runs)
+    call = own.call(own.everything, own.scenario.model())
+    assert call.extras["assistant_model"].config.vocab_size == own.scenario.vocabulary + (7 if seed == 1 else -5)
+    words = call.extras["tokenizer"].decode([3, 4])
+    assert call.extras["tokenizer"](words)["input_ids"] == [3, 4]
+    assert call.extras["assistant_tokenizer"](words)["input_ids"] != [3, 4]
+    for subject in (Installed(), Reference()):
+        assert judge(runs.case, ["assisted-matches-plain"], subject).verdicts["assisted-matches-plain"].status == "pass"
 
 
 def test_parts_come_in_the_order_of_the_ladder():

@@ -22,7 +22,9 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, stands_on=UNDRAFTED, script="drafted")
-@applies("no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted"))
+@applies(
+    "no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted", "block", "translated")
+)
 def assisted_matches_plain(runs: Runs) -> Comparison:
     """What an assistant model drafts changes nothing: sequence, logits and scores are those of plain decoding.
 
@@ -50,6 +52,7 @@ def early_exit_matches_plain(runs: Runs) -> Comparison:
 
 
 @check(PREFILL, script="as_long")
+@applies("a draft that is translated may have another length", lambda runs: runs.case.plan.drafter != "translated")
 @applies(
     "the draft may grow or shrink",
     lambda runs: runs.case.plan.schedule == "constant" or runs.case.plan.drafter == "lookup",

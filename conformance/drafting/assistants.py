@@ -10,8 +10,10 @@ from conformance import upstream
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, plain
+from conformance.drafting.translated import foreign
 from conformance.errors import BadInput, NotBuildable
 from conformance.plans.prefill import PrefillPlan
+from conformance.weights import fill
 
 OWN_DEFAULT = 20  # what an assistant's own config says where the call says how much to draft
 # What it may say besides: none of it is the call's, and drafts decide nothing.
@@ -40,11 +42,32 @@ def assistant(scenario: Scenario, plan: PrefillPlan) -> Any:
 
 
 def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
+    if drafts_blocks(scenario, plan):
+        model = upstream.block_drafter(scenario.pristine, plan.most)
+        fill(model, plan.assistant_seed, scenario.case.model.init_scale)
+        return model
     source, noise = origin(scenario, plan)
-    model = source.model(noise=noise)
+    model = source.model(dtype=retyped(scenario, plan), noise=noise)
     if plan.drafter == "scripted":
         follow(model, plan.script)
     return model
+
+
+def drafts_blocks(scenario: Scenario, plan: PrefillPlan) -> bool:
+    """Whether a block is drafted at once, by an assistant that reads the main model's hidden states.
+
+    For text and decoders of which the widths fit one; else `block` is the model itself, as any unknown drafter.
+    """
+    if plan.drafter != "block" or not upstream.drafts_blocks() or scenario.encoder_decoder or scenario.media:
+        return False
+    return upstream.block_drafter(scenario.pristine, plan.most) is not None
+
+
+def retyped(scenario: Scenario, plan: PrefillPlan) -> str | None:
+    """The assistant's dtype where it is not the main model's; what is given both has one, so not with embeddings."""
+    if not plan.assistant_retyped or plan.embeds or scenario.media:
+        return None
+    return "float32" if scenario.case.model.dtype == "float64" else "float64"
 
 
 def origin(scenario: Scenario, plan: PrefillPlan) -> tuple[Scenario, tuple[int, float] | None]:
@@ -57,6 +80,8 @@ def origin(scenario: Scenario, plan: PrefillPlan) -> tuple[Scenario, tuple[int, 
             pass
         else:
             return source, None
+    if plan.drafter == "translated":
+        return foreign(scenario, plan), None
     if plan.drafter == "other":
         return _of(scenario.case, other(scenario, plan)), None
     noisy = plan.drafter in ("noisy", "shallow")

@@ -11,9 +11,10 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
-from conformance.drafting.assistants import assistant
+from conformance.drafting.assistants import assistant, drafts_blocks
 from conformance.drafting.parts import Parts
 from conformance.drafting.processors import stop_conditions
+from conformance.drafting.translated import tokenizers
 from conformance.plans.prefill import MODELS
 
 FIRST = 2  # a token of every vocabulary, to be forced
@@ -50,6 +51,7 @@ class Calls(Parts):
         extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
         if "draft" in parts and self.plan.drafter in MODELS:
             extras["assistant_model"] = assistant(self.scenario, self.plan)
+            extras |= tokenizers(self.scenario, self.plan) if self.plan.drafter == "translated" else {}
         start = {"cached": cached, "only_new": "embeds" not in parts and self.left_out(cached, self.width) > 0}
         return Call(
             inputs=inputs,
@@ -84,6 +86,8 @@ class Calls(Parts):
         changes |= self._least(parts) if plan.min_new else {}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
         changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
+        warm = plan.temperature != 1.0 and self.runs.case.settings.do_sample
+        changes |= {"temperature": plan.temperature} if warm else {}
         changes |= upstream.static_cache_settings() if plan.static else {}
         if "turns" in parts:  # whose cache is given
             changes.pop("cache_implementation", None)
@@ -106,6 +110,8 @@ class Calls(Parts):
             # No later than the last layer there is; `num_assistant_tokens` is the model's own config's.
             layers = getattr(self.scenario.config.get_text_config(decoder=True), "num_hidden_layers", plan.exit_layer)
             return {"assistant_early_exit": min(plan.exit_layer, layers)}
+        if drafts_blocks(self.scenario, plan):
+            return dict(upstream.FLASH)
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:
@@ -116,6 +122,9 @@ class Calls(Parts):
                 inputs.pop("input_ids")
         else:
             inputs["input_ids"] = inputs["input_ids"][:, self.left_out(cached, self.width) :]
+        if self.positions:
+            given = inputs["inputs_embeds" if "embeds" in parts else "input_ids"].shape[1]
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(-1) - 1).clamp(min=0)[:, -given:]
         if self.bare:
             inputs.pop("attention_mask")
         return inputs

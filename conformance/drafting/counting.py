@@ -14,6 +14,7 @@ def count_turns(runs: Runs) -> None:
     runs.events |= {"turns: one" if len(own.turns) == 1 else "turns: several"}
     cached = own.turns[-1]
     runs.events |= {f"turns: {'only new ids' if own.left_out(cached, own.width) else 'all ids'}"}
+    runs.events |= {"turns: nothing new"} if cached == own.width else set()
     if runs.scenario.media:
         runs.events |= {f"turns: images {'come later' if own.brings_images_itself else 'in the cache'}"}
     runs.events |= {"turns: no mask"} if own.bare else set()

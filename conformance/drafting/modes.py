@@ -31,7 +31,7 @@ class Modes(Calls):
         """The run with these parts of the plan, once."""
         return self.runs.once(("mode", *parts), lambda: self.run(parts))
 
-    def run(self, parts: Sequence[str], model: Any = None, **changes: Any) -> Outcome:
+    def run(self, parts: Sequence[str], model: Any = None, stream: bool = False, **changes: Any) -> Outcome:
         """A run with these parts of the plan, on their model unless one is given; `changes` are of the call."""
         cache = self.cache() if "turns" in parts else None
         if isinstance(cache, Crash):
@@ -41,7 +41,8 @@ class Modes(Calls):
                 self.models[tuple(parts)] = self.model(parts)
             model = self.models[tuple(parts)]
         call = self.call(parts, model, cache).replace(**changes)
-        return self.runs.run(call, model=model, watch=True, probes=(Preparations(), Belongings(), MediaUse()))
+        probes = (Preparations(), Belongings(), MediaUse())
+        return self.runs.run(call, model=model, stream=stream, watch=True, probes=probes)
 
     def plain_under(self, outcome: Outcome) -> Outcome:
         """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""

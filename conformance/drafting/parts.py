@@ -51,15 +51,17 @@ class Parts:
     def turns(self) -> tuple[int, ...]:
         """The positions cached by earlier calls that every row has, and that leave something to continue with.
 
-        Images arrive in one call, all together; those that take no positions are never continued, nor is a prompt that
-        in parts is another one.
+        Where the plan's `whole` says so nothing is left in the end: the last of them caches the whole prompt. Images
+        arrive in one call, all together; those that take no positions are never continued, nor is a prompt that in
+        parts is another one.
         """
         media = self.scenario.media
         if self.scenario.encoder_decoder or "whole_prompt" in self.runs.facts or (media and media.token is None):
             return ()
         first, end = self.media_span
         whole = [turn for turn in set(self.plan.turns) if not first < turn < end]
-        return tuple(sorted(turn for turn in whole if self.padding < turn < self.width))
+        parts = sorted(turn for turn in whole if self.padding < turn < self.width)
+        return (*parts, self.width) if self.plan.whole else tuple(parts)
 
     @cached_property
     def media_span(self) -> tuple[int, int]:
@@ -82,11 +84,12 @@ class Parts:
     def left_out(self, cached: int, until: int) -> int:
         """How many ids such a call is not given, since the cache holds them.
 
-        A type that derives positions from the ids of its images needs them all where new images come.
+        A type that derives positions from the ids of its images needs them all where new images come. Where nothing is
+        new all are given: there is no call without any.
         """
         media = self.scenario.media
         derives = media is not None and media.recipe.derives_positions and self.brings_images(cached, until)
-        return cached if self.plan.only_new and not derives else 0
+        return cached if self.plan.only_new and cached < until and not derives else 0
 
     @property
     def width(self) -> int:
@@ -96,7 +99,7 @@ class Parts:
     @property
     def first_iterations(self) -> int:
         """How many preparations of the main model may be told of the first iteration: one a chunk."""
-        width = self.width - (self.turns[-1] if self.turns else 0)
+        width = max(self.width - (self.turns[-1] if self.turns else 0), 1)
         return -(-width // self.plan.chunk) if self.has("chunk") and not self.scenario.encoder_decoder else 1
 
     @property
@@ -127,6 +130,13 @@ class Parts:
     def ends(self) -> tuple[int, ...]:
         """The tokens that end a row: end tokens, and those of the custom stop condition."""
         return (*self.runs.case.settings.eos, *self.stops)
+
+    @property
+    def positions(self) -> bool:
+        """Whether the call is given the positions of its ids: of text only, for a decoder that takes any."""
+        text = self.scenario.architecture.task == "causal" and not self.scenario.media
+        taken = text and not self.scenario.encoder_decoder and self.runs.capabilities.accepts_position_ids
+        return self.plan.positions and bool(taken)
 
     @property
     def bare(self) -> bool:

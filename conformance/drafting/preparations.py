@@ -39,7 +39,7 @@ class Preparations:
         assistant = call.extras.get("assistant_model")
         with ExitStack() as stack:
             stack.enter_context(watched(model, "main", seen))
-            if assistant is not None and assistant is not model:
+            if assistant is not None and assistant is not model and hasattr(assistant, "generate"):
                 stack.enter_context(watched(assistant, "assistant", seen))
             yield lambda: seen
 

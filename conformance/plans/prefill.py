@@ -8,8 +8,18 @@ from pydantic import Field
 
 from conformance.case import Case, Plan
 
-Drafter = Literal["none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit"]
-MODELS = ("same", "noisy", "shallow", "other", "scripted")  # the drafters that are an assistant model
+Drafter = Literal[
+    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated"
+]
+MODELS = (
+    "same",
+    "noisy",
+    "shallow",
+    "other",
+    "scripted",
+    "block",
+    "translated",
+)  # the drafters that are an assistant model
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
@@ -25,8 +35,10 @@ class PrefillPlan(Plan, family="prefill"):
     waits for, or where it can be told so, a stop string. raises: after so many calls a user's processor raises, where a
     check wants an error. static: with turns, the cache that they leave is one that the caller made. forced_first: the
     first token is forced, where the decoder starts with one. ids_too: with embeds, the ids are given besides.
-    min_as_length: `min_new` is told as the length of all. chunk 0, guidance 1, ngrams 0 and min_new 0 mean: not
-    asked for.
+    min_as_length: `min_new` is told as the length of all. whole: the last of the earlier calls leaves all of the prompt
+    in the cache, so that nothing is new. positions: the call is given those of its ids, where the type takes any.
+    assistant_retyped: the assistant model is of the other dtype. temperature: where sampled. streamed: a streamer is
+    given once more. chunk 0, guidance 1, temperature 1, ngrams 0 and min_new 0 mean: not asked for.
     """
 
     drafter: Drafter = "none"
@@ -58,6 +70,16 @@ class PrefillPlan(Plan, family="prefill"):
     min_as_length: bool = False
     guidance: Annotated[float, Field(ge=1.0, le=1.5)] = 1.0
     forced_first: bool = False
+    whole: bool = False
+    positions: bool = False
+    assistant_retyped: bool = False
+    temperature: Annotated[float, Field(ge=0.5, le=1.5)] = 1.0
+    streamed: bool = False
+
+    @property
+    def continues(self) -> bool:
+        """Whether earlier calls leave a cache."""
+        return bool(self.turns) or self.whole
 
     @property
     def drafts(self) -> bool:
@@ -85,8 +107,8 @@ class PrefillPlan(Plan, family="prefill"):
         """How the prompt arrives, and what drafts."""
         with_ids = self.ids_too and not scenario.encoder_decoder
         embedded = "arriving_embedded_with_ids" if with_ids else "arriving_embedded"
-        arriving = embedded if self.embeds else "arriving"
-        if (self.turns or self.bare) and not scenario.encoder_decoder:
+        arriving = embedded if self.embeds else "arriving_positioned" if self.positions else "arriving"
+        if (self.continues or self.bare) and not scenario.encoder_decoder:
             arriving = "arriving_cached"
         helped = {"same": "helped", "other": "helped_other", "shallow": "helped_other"}
         helped |= {"noisy": "helped_noisy", "scripted": "helped_scripted", "early_exit": "helped_alone"}
@@ -96,22 +118,26 @@ class PrefillPlan(Plan, family="prefill"):
         return {
             "arriving": arriving,
             "helped": helped.get(self.drafter, "helped_by_nobody"),
-            **(begun if self.turns else {}),
+            **(begun if self.continues else {}),
             **({"compared": "compared_row"} if several else {}),
             **({"stops": "stops_by_text"} if self.stop_strings and self.stop_at else {}),
         }
 
     def stands_alone(self) -> bool:
-        """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts."""
-        filled = self.turns and self.static and self.made_by == "assisted"
-        return not (filled or ((self.turns or self.bare) and self.embeds))
+        """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts.
+
+        Nor with positions for embeddings, or an assistant of another dtype, that drafts blocks, or with a tokenizer.
+        """
+        filled = self.continues and self.static and self.made_by == "assisted"
+        embedded = self.embeds and (self.continues or self.bare or self.positions)
+        return not (filled or embedded or self.assistant_retyped or self.drafter in ("block", "translated"))
 
     def rests_on(self, check: str) -> bool:
         """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""
         has = {
             "static-matches-dynamic": self.static or (self.drafts and self.assistant_static),
             "padded-row-matches-alone": not self.drafts,
-            "several-tokens-match-one-by-one": self.drafts or bool(self.turns) or self.chunk > 0,
+            "several-tokens-match-one-by-one": self.drafts or self.continues or self.chunk > 0,
         }
         return has.get(check, True)
 
@@ -124,4 +150,7 @@ class PrefillPlan(Plan, family="prefill"):
         found |= {"prompt: embeddings"} if self.embeds else set()
         found |= {"prompt: embeddings and ids"} if self.embeds and self.ids_too else set()
         found |= {"cache: static"} if self.static else set()
+        found |= {f"told: {name}" for name in ("positions", "temperature") if name in self.traits()}
+        found |= {"drafter: of another dtype"} if self.assistant_retyped else set()
+        found |= {"drafts: guided"} if self.drafts and self.guidance != 1.0 else set()
         return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.reference.decode import Loop, Recorder, choose
 from conformance.reference.drafters import Drafter, FirstLayers, Lookup, ModelDrafter
 from conformance.reference.fed import Fed
@@ -140,9 +141,11 @@ def generate(model: Any, call: Any) -> Any:
     config = copy.deepcopy(call.generation_config)
     extras = dict(call.extras)
     assistant = extras.pop("assistant_model", None)
-    for name in ("prompt_lookup_num_tokens", "assistant_early_exit"):
-        setattr(config, name, None)  # `generate` would choose another loop, and prepare for that one
-    drafter = _drafter(model, call, assistant, config)
+    words = [extras.pop(name, None) for name in ("tokenizer", "assistant_tokenizer")]
+    for name in ("prompt_lookup_num_tokens", "assistant_early_exit", *upstream.FLASH):
+        if hasattr(config, name):
+            setattr(config, name, None)  # `generate` would choose another loop, and prepare for that one
+    drafter = _drafter(model, call, assistant, config) if words[1] is None else Lookup(3, 1)  # text says no more
     plain = call.replace(streamer=None, extras=extras, generation_config=config)
     loop = assisted_loop(drafter, Start.of(call), call.streamer)
     return model.generate(**plain.arguments(), custom_generate=loop)
@@ -159,6 +162,8 @@ def _drafter(model: Any, call: Any, assistant: Any, config: Any) -> Drafter:
     if asked.prompt_lookup_num_tokens is not None:
         return Lookup(asked.prompt_lookup_num_tokens, asked.max_matching_ngram_size or 2)
     own = assistant.generation_config
+    if getattr(asked, "speculation_type", None):  # drafts decide nothing: those of a block are looked up here
+        return Lookup(assistant.config.block_size - 1, 1)
     limits = {
         "tokens": asked.num_assistant_tokens or own.num_assistant_tokens or 20,
         "schedule": asked.num_assistant_tokens_schedule or own.num_assistant_tokens_schedule or "constant",

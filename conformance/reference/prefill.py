@@ -7,7 +7,7 @@ iteration, whatever the cache holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ import torch
 from conformance import upstream
 from conformance.reference.decode import plain_loop
 
+NOTHING_NEW = "The cache holds the whole prompt already, and its last position cannot be taken back to be fed again."
 TYPES = ("token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids")  # which tokens are images
 Prefill = Callable[[Any, torch.Tensor, Any, dict[str, Any]], Any]
 
@@ -40,9 +41,14 @@ class Start:
     def prefill(self, model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
         """The forwards over what is not in the cache yet; returns the last one's outputs and completes `kwargs`.
 
-        Mask and positions, shape (batch, cached + new), are completed for tokens that the call leaves out.
+        Mask and positions, shape (batch, cached + new), are completed for tokens that the call leaves out. Where the
+        cache holds all of the prompt its last position is fed again: only a forward over it gives the next logits.
+        Raises ValueError where the cache cannot be put back for that.
         """
         prompt, name = self._new_part(model, input_ids, kwargs)
+        if not prompt.shape[1]:
+            _take_back_one(kwargs)
+            return replace(self, cached=self.cached - 1).prefill(model, input_ids, generation_config, kwargs)
         total = self.cached + prompt.shape[1]
         _complete(model, kwargs, total)
         outputs, used = None, (*self.media, *upstream.ENCODED)
@@ -65,6 +71,16 @@ class Start:
         embeds = None if model.config.is_encoder_decoder else kwargs.get("inputs_embeds")
         prompt, name = (input_ids, "input_ids") if embeds is None else (embeds, "inputs_embeds")
         return (prompt if self.only_new else prompt[:, self.cached :]), name
+
+
+def _take_back_one(kwargs: dict[str, Any]) -> None:
+    name = upstream.cache_name(kwargs)
+    if name is None or not upstream.can_be_put_back(kwargs[name]):
+        raise ValueError(NOTHING_NEW)
+    try:
+        kwargs[name].crop(-1)
+    except (ValueError, RuntimeError, NotImplementedError) as error:  # a layer without a word for it says so now
+        raise ValueError(NOTHING_NEW) from error
 
 
 def _complete(model: Any, kwargs: dict[str, Any], total: int) -> None:

@@ -24,6 +24,7 @@ from conformance.upstream.caches import (
     static_cache_settings,
 )
 from conformance.upstream.cropping import can_be_put_back, crop_takes_a_count, says_croppable
+from conformance.upstream.flash_drafting import FLASH, block_drafter, drafts_blocks
 from conformance.upstream.forwards import (
     ENCODED,
     PER_TOKEN,
@@ -72,6 +73,7 @@ from conformance.upstream.special_tokens import (
 __all__ = [
     "CACHE_NAMES",
     "ENCODED",
+    "FLASH",
     "FOR_WANT_OF_A_CACHE",
     "LACKING",
     "MAKES_LAYERS",
@@ -92,6 +94,7 @@ __all__ = [
     "ask_for_fewer_logits",
     "ask_for_logits",
     "bare_generation_config",
+    "block_drafter",
     "cache_argument",
     "cache_name",
     "cache_of",
@@ -99,6 +102,7 @@ __all__ = [
     "can_record",
     "config_for",
     "crop_takes_a_count",
+    "drafts_blocks",
     "eight_bits",
     "encoded_positions",
     "file_reader_knows",

@@ -12,6 +12,7 @@ REFUSALS = {
     "use_cache": ("ValueError", "assisted generate requires `use_cache=True`"),
     "chunks without a cache": ("ValueError", "Cannot use prefill chunking without a cache"),
     "images in chunks": ("ValueError", "Chunked prefill cannot split the raw multimodal inputs"),
+    "nothing new": ("ValueError", "The cache holds the whole prompt already"),
     # Models of the Mamba family before 5.3.
     "positions untold": ("ValueError", "You have to specify the `cache_position` manually"),
     "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),

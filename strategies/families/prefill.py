@@ -7,6 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance import upstream
+from conformance.architectures import catalogue
+from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import decoder_only
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
@@ -17,7 +20,7 @@ from conformance.strategies.settings import for_and_against, settings
 
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
-    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted"),
+    *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated", "translated"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -27,7 +30,12 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     """A case of the family on one type; shrinks to a plain prompt of one row."""
     model = draw(models(architecture))
     drafter = draw(
-        drafters(early_exit=decoder_only(architecture), always=any(event.startswith("draft") for event in towards))
+        drafters(
+            early_exit=decoder_only(architecture),
+            blocks=_takes_blocks(architecture),
+            translated=decoder_only(architecture) and catalogue.get(architecture).task == "causal",
+            always=any(event.startswith("draft") for event in towards),
+        )
     )
     prompt = draw(prompts_for(model, drafter))
     chosen = draw(settings_for(model, prompt, drafter))
@@ -35,9 +43,18 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
 
 
-def drafters(*, early_exit: bool, always: bool = False) -> st.SearchStrategy[str]:
-    """Who drafts: nobody in two of five draws, unless `always`. The first layers draft for decoders only."""
-    known = [drafter for drafter in DRAFTERS if early_exit or drafter != "early_exit"]
+def _takes_blocks(architecture: str) -> bool:
+    """Whether blocks can be drafted for the type: a decoder of text that takes positions."""
+    text = decoder_only(architecture) and catalogue.get(architecture).task == "causal"
+    return text and upstream.drafts_blocks() and capabilities(architecture).accepts_position_ids
+
+
+def drafters(
+    *, early_exit: bool, blocks: bool = False, translated: bool = False, always: bool = False
+) -> st.SearchStrategy[str]:
+    """Who drafts: nobody in two of five draws, unless `always`; some of them for some types only."""
+    some_types = {"early_exit": early_exit, "block": blocks, "translated": translated}
+    known = [drafter for drafter in DRAFTERS if some_types.get(drafter, True)]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
 
@@ -72,7 +89,11 @@ def settings_for(draw: st.DrawFn, model: ModelSpec, prompt: Prompt, drafter: str
             by_tokens=True,
         )
     )
-    if drafts:
+    if drafter == "translated":
+        chosen = chosen.replace(
+            repetition_penalty=1.0, forced_eos=False, against_eos="nothing", do_sample=draw(st.booleans())
+        )
+    elif drafts:
         chosen = chosen.replace(
             **draw(for_and_against(chosen.model_dump())),
             output_hidden_states=draw(rarely(True, False, one_in=3)),
@@ -90,13 +111,20 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         fields |= draw(drafting(settings.max_new_tokens))
         # A script is about what is accepted: under steered scores nobody can say what that has to be, and a threshold
         # leaves little of a tiny model's drafts.
-        if drafter != "scripted" or draw(rarely(True, False, one_in=4)):
+        # What speaks of tokens by number says nothing to an assistant that has others.
+        if drafter == "translated":
+            fields |= {
+                "ngrams": 0,
+                "assistant_static": False,
+                "assistant_own": draw(rarely("penalty", "nothing", one_in=3)),
+            }
+        elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
     seldom = 6 if drafter != "none" else 3
     parts = whole_parts(model.architecture, prompt)
     if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
         fields |= draw(arriving(parts))
-    if draw(rarely(True, False, one_in=seldom)):
+    if drafter != "translated" and draw(rarely(True, False, one_in=seldom)):
         # What guides is taken from the prompt's last id.
         fields |= {"embeds": True, "ids_too": draw(rarely(True, False, one_in=3)), "guidance": 1.0}
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
@@ -104,7 +132,19 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         fields["chunk"] = draw(st.integers(1, width + 2))
     if draw(rarely(True, False, one_in=8)):
         fields["static"] = True
+    # Only what has parts is given positions here: the plain call with them is another family's.
+    fields["positions"] = decoder_only(model.architecture) and draw(rarely(True, False, one_in=6))
+    if drafter != "none":
+        fields["streamed"] = draw(rarely(True, False, one_in=5))
+        fields["assistant_retyped"] = _two_dtypes(model) and draw(rarely(True, False, one_in=12))
+    if settings.do_sample:
+        fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
     return PrefillPlan(**fields)
+
+
+def _two_dtypes(model: ModelSpec) -> bool:
+    """Whether the type runs in either dtype, so that its assistant may have the other."""
+    return capabilities(model.architecture).float64
 
 
 @st.composite
@@ -137,7 +177,7 @@ def steering(draw: st.DrawFn) -> dict[str, Any]:
         "assistant_own": draw(st.sampled_from(("nothing",) * 13 + ("least", "most", "penalty"))),
         "min_new": draw(rarely(3, 0, one_in=10)),
         "min_as_length": draw(st.booleans()),
-        "guidance": draw(rarely(1.5, 1.0, one_in=16)),
+        "guidance": draw(rarely(1.5, 1.0, one_in=5)),
         "forced_first": draw(rarely(True, False, one_in=16)),
     }
 
@@ -148,6 +188,7 @@ def arriving(draw: st.DrawFn, parts: Sequence[int]) -> dict[str, Any]:
     turn = st.sampled_from(parts)
     return {
         "turns": tuple(sorted(draw(st.sets(turn, min_size=1, max_size=3)))),
+        "whole": draw(rarely(True, False, one_in=5)),
         "decoded": draw(st.integers(0, 3)),
         "made_by": draw(st.sampled_from(("plain", "plain", "chunked", "lookup", "assisted"))),
         "only_new": draw(st.booleans()),

@@ -53,6 +53,7 @@ BODIES = {
     "deferred_after_error": ("no-trace-after-an-error", "next call, logits.0"),
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),
+    "drafted_streamed": ("drafts-are-streamed", ""),
     "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
     "first": ("first-iteration-happens-once", ""),
     "as_long": ("drafts-are-as-long-as-asked", ""),
@@ -89,6 +90,8 @@ ASKED = {
     "static, changed": ("purity", PurityPlan(static=True, by_model=True)),
     "static, returned": ("returned", PurityPlan(static=True)),
     "static, streamed": ("streamer", PurityPlan(static=True, keywords=True)),
+    "positions in turns": ("arrived", PrefillPlan(turns=(3,), only_new=True, positions=True)),
+    "positions": ("drafted", PrefillPlan(drafter="lookup", positions=True)),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
 # Prompts with images or sound, by type: what shows that their bodies take them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.subjects.reference import Reference
-from zoo import drafting
+from zoo import arriving, drafting
 from zoo.fault import Fault, seen, steered
 
 ASSISTED, LOOKUP, EXIT = "assisted-matches-plain", "prompt-lookup-matches-plain", "early-exit-matches-plain"
@@ -16,6 +16,7 @@ FIRST, RECORDS, CONFIGS = (
 CACHE, LENGTH = "assisted-leaves-the-cache-ordinary", "drafts-are-as-long-as-asked"
 IMAGES = "multimodal-inputs-are-used-once"
 BELIEVED, AGAIN = "same-model-is-believed", "mode-is-repeatable"
+STREAMED = "drafts-are-streamed"
 LOGITS = ("values", "logits")
 EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifies it"}
 ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified by the same loop"}
@@ -33,6 +34,10 @@ DRAFTING = {
     "forced_first": False,
     "assistant_static": False,
     "assistant_own": "nothing",
+    "whole": False,
+    "positions": False,
+    "assistant_retyped": False,
+    "temperature": 1.0,
 }
 UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
@@ -117,6 +122,24 @@ FAULTS = (
     ),
     _planted(
         TURNS, drafting.prompt_fed_twice, LOGITS, ("crash", "crash"), steered=steered({**UNDRAFTED, "turns": (1,)})
+    ),
+    _planted(
+        TURNS,
+        arriving.given_positions_start_over,
+        LOGITS,
+        steered=steered({**UNDRAFTED, "turns": (1,), "only_new": True, "positions": True}),
+    ),
+    _planted(
+        STREAMED,
+        arriving.drafts_streamed_before_they_are_accepted,
+        ("length", "streamed"),
+        steered=steered({**ASSISTED_BY_ITSELF, "streamed": True}),
+    ),
+    _planted(
+        ASSISTED,
+        arriving.drafts_verified_without_temperature,
+        ("values", "scores"),
+        steered=steered({**ASSISTED_BY_ITSELF, "temperature": 0.7}, do_sample=True),
     ),
     _planted(EMBEDS, drafting.embeddings_scaled, LOGITS, steered=steered({**UNDRAFTED, "embeds": True})),
     _planted(

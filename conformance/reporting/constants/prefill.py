@@ -33,6 +33,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "TURNS": literal([(begin, end, _without(changes)) for begin, end, changes in spans]),
         "GIVEN": str(own.left_out(own.turns[-1], own.width) if cached else 0),
         "MASKED": str(not own.bare),
+        "POSITIONED": str(own.positions),
         "FIRSTS": str(own.first_iterations),
         "MOST": str(plan.most),
         "PLACEHOLDERS": str(own.placeholders),

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.begun import begun
-from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, SETTINGS, TURNS, make_model
+from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, POSITIONED, SETTINGS, TURNS, make_model
 
 
 def arriving(_: Any) -> dict[str, Any]:
@@ -18,8 +19,15 @@ def arriving(_: Any) -> dict[str, Any]:
     for begin, end, changes in TURNS:
         given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **(left or begun())}
         given["generation_config"] = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
-        same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(ids[row, begin + len(seen)])]}  # noqa: B023
+        same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(at(ids[row], begin + len(seen)))]}  # noqa: B023
         out = make_model().generate(**given, **same)
         name = next(name for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None)
         left = {name: out[name]}
-    return {"input_ids": ids[:, GIVEN:], **({"attention_mask": mask} if MASKED else {}), **left}
+    told = {"attention_mask": mask} if MASKED else {}
+    told |= {"position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, GIVEN:]} if POSITIONED else {}
+    return {"input_ids": ids[:, GIVEN:], **told, **left}
+
+
+def at(ids: torch.Tensor, place: int) -> torch.Tensor:
+    """The id at a place, or the last: what comes after a whole prompt is no part of it."""
+    return ids[min(place, len(ids) - 1)]

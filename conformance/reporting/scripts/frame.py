@@ -42,6 +42,7 @@ ENDS: list[int]  # tokens that end a row
 TURNS: list[tuple[int, int, dict[str, Any]]]  # earlier calls: ids from, to, and changes of the `GenerationConfig`
 GIVEN: int  # how many ids the call that continues leaves out
 MASKED: bool  # whether it is given a mask
+POSITIONED: bool  # whether it is given the positions of its ids
 FIRSTS: int  # how many preparations of the main model may be told of the first iteration
 MOST: int  # tokens of a draft
 PLACEHOLDERS: int  # positions of the prompt that stand for images or sound
