@@ -69,8 +69,8 @@ def body_name(finding: Finding) -> str | None:
     script, case = registry.get(check).script, finding.case
     criteria = case.settings.row_stops or case.settings.stop or case.settings.stop_at  # objects of the harness
     # Turns bring images one after the other, and a preparation of a type's own takes none.
-    prepared = recompute_of(case) == "recompute_prepared"
-    seen = bool(case.prompt.images) and (prepared or bool(getattr(case.plan, "turns", None)))
+    turns = bool(getattr(case.plan, "turns", None))
+    seen = bool(case.prompt.images) and (turns or recompute_of(case) == "recompute_prepared")
     replayed = criteria or seen or case.model.tied or (case.plan and not case.plan.stands_alone())
     if script not in pieces.names() or replayed:
         return None

@@ -57,7 +57,12 @@ FAULTS = (
         examples=200,
         rare=True,
     ),
-    Fault("stranded-weight-is-named", _seen(("unclear", "audit"), ("unclear", "error")), placements.AuditsVaguely),
+    Fault(
+        "stranded-weight-is-named",
+        _seen(("unclear", "audit"), ("unclear", "error")),
+        placements.AuditsVaguely,
+        also={"audit-accuses-nothing-right": "it takes a weight that a hook brings for missing, too"},
+    ),
     Fault(
         "audit-accuses-nothing-right",
         _seen(("accused", "audit")),
@@ -78,6 +83,7 @@ FAULTS = (
         "placed-matches-unplaced",
         _seen(("crash", "crash")),
         planners.SplitsABlock,
+        also={"planned-map-keeps-within-memory": "it puts a part where there was room for another only"},
         examples=200,
         rare=True,
         steered=steered(OVER_TWO),

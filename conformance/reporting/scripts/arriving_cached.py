@@ -14,15 +14,13 @@ from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, POSITIONE
 
 def arriving(_: Any) -> dict[str, Any]:
     """What `generate` is given: the cache of calls for which each token was that of the prompt, and ids."""
-    ids, mask = INPUTS["input_ids"], INPUTS["attention_mask"]
-    left: dict[str, Any] = {}
+    ids, mask, left = INPUTS["input_ids"], INPUTS["attention_mask"], dict[str, Any]()
     for begin, end, changes in TURNS:
         given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **(left or begun())}
         given["generation_config"] = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
         same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(at(ids[row], begin + len(seen)))]}  # noqa: B023
         out = make_model().generate(**given, **same)
-        name = next(name for name in ("cache", "past_key_values", "cache_params") if out.get(name) is not None)
-        left = {name: out[name]}
+        left = {n: out[n] for n in ("cache", "past_key_values", "cache_params") if out.get(n) is not None}
     told = {"attention_mask": mask} if MASKED else {}
     told |= {"position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, GIVEN:]} if POSITIONED else {}
     return {"input_ids": ids[:, GIVEN:], **told, **left}
