@@ -8,7 +8,7 @@ import torch
 
 from conformance import upstream
 from conformance.outcome import Outcome
-from conformance.snapshots import same
+from conformance.snapshots import Flat, same
 from conformance.verdicts import Comparison, Difference
 
 # Relative to the largest value of the layer. States are sums of fewer terms than logits, and what goes wrong with them
@@ -77,7 +77,7 @@ def compare_caches(got: Outcome, expected: Outcome, contents: bool = True) -> Co
     if got.cache_length != expected.cache_length:
         return Comparison.of(Difference("length", "cache", str(expected.cache_length), str(got.cache_length)))
     for path in sorted({*got.cache, *expected.cache}):
-        if path.endswith(f".{upstream.MAKES_LAYERS}"):
+        if path.endswith(f".{upstream.MAKES_LAYERS}") or (_unread(path, got.cache) and _unread(path, expected.cache)):
             continue
         field = "cache " + path.rsplit(".", 1)[-1]
         if path not in got.cache or path not in expected.cache:
@@ -94,3 +94,10 @@ def compare_caches(got: Outcome, expected: Outcome, contents: bool = True) -> Co
         elif not same(mine, theirs):
             return Comparison.of(Difference("changed", field, str(theirs), str(mine), path))
     return Comparison()
+
+
+def _unread(path: str, cache: Flat) -> bool:
+    """Whether a leaf is a count that its layer, which is full, neither reads nor keeps up."""
+    layer, _, name = path.rpartition(".")
+    count, full = (cache.get(f"{layer}.{leaf}") for leaf in (upstream.COUNTED, upstream.FULL_AT))
+    return name == upstream.COUNTED_UNTIL_FULL and count is not None and full is not None and count >= full

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from conformance.upstream.caches import (
     CACHE_NAMES,
+    COUNTED,
+    COUNTED_UNTIL_FULL,
+    FULL_AT,
     MAKES_LAYERS,
     cache_argument,
     cache_name,
@@ -72,9 +75,12 @@ from conformance.upstream.special_tokens import (
 
 __all__ = [
     "CACHE_NAMES",
+    "COUNTED",
+    "COUNTED_UNTIL_FULL",
     "ENCODED",
     "FLASH",
     "FOR_WANT_OF_A_CACHE",
+    "FULL_AT",
     "LACKING",
     "MAKES_LAYERS",
     "MECHANISMS",

@@ -17,6 +17,9 @@ CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state", "mems", "pas
 # What a cache says of how it would make further layers: assisted decoding of the first releases makes them as they
 # are needed, and no layer that is there tells the difference.
 MAKES_LAYERS = "layer_class_to_replicate"
+# A static layer with a window counts in a tensor until the window is full, and reads it no longer then; how far it got
+# depends on how many tokens were fed together. The plain number beside it goes on.
+COUNTED_UNTIL_FULL, COUNTED, FULL_AT = "cumulative_length", "cumulative_length_int", "max_cache_len"
 
 
 def cache_of(outputs: Any) -> Any:
