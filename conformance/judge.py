@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from conformance import registry
 from conformance.case import Case
@@ -103,8 +104,9 @@ class Verdicts:
             return False
         # A subject may name more ways in which the release does the same, such as on a map that the subject planned.
         also = getattr(self.runs.subject, "also_installed", lambda _: ())(check.name)
-        for installed in (Installed(), *also):
-            theirs = next(iter(own_verdict(check, Runs(self.runs.case, installed)).differences), None)
+        cases = _told_without_records(self.runs.case) if _crashes(verdict) else [self.runs.case]
+        for case, installed in product(cases, (Installed(), *also)):
+            theirs = next(iter(own_verdict(check, Runs(case, installed)).differences), None)
             if theirs is not None and _alike(theirs, verdict.differences[0]):
                 return True
         return False
@@ -123,6 +125,14 @@ def own_verdict(check: Check, runs: Runs) -> Verdict:
         raise
     except Exception as error:
         raise HarnessBroke(f"the check {check.name} raised {error!r:.300} on {runs.case.to_json()}") from error
+
+
+def _told_without_records(case: Case) -> list[Case]:
+    """The case, and where it asks for attentions or hidden states the same without: a release that cannot record them
+    raises for that, before it comes to what another subject raises for.
+    """
+    bare = case.replace(settings=case.settings.replace(output_attentions=False, output_hidden_states=False))
+    return list(dict.fromkeys((case, bare)))
 
 
 def _alike(one: Difference, other: Difference) -> bool:

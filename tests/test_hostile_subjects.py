@@ -50,6 +50,23 @@ def test_whatever_a_subject_raises_is_a_failure(error):
     verdict.differences[0].got.encode()
 
 
+class CannotRecord(Installed):
+    """A release that raises, and for another reason where attentions are asked for."""
+
+    told = "alike"
+
+    def generate(self, _, call):
+        raise AttributeError("no attentions") if call.generation_config.output_attentions else ValueError(self.told)
+
+
+@pytest.mark.parametrize(("told", "status"), [("alike", "blocked-by"), ("otherwise", "fail")])
+def test_a_release_that_cannot_record_is_asked_without_records(told, status, monkeypatch):
+    monkeypatch.setattr("conformance.judge.Installed", CannotRecord)
+    monkeypatch.setattr(CannotRecord, "told", told)
+    case = small_case(output_attentions=True)
+    assert judge(case, [CACHED], Raising(ValueError("alike"))).verdicts[CACHED].status == status
+
+
 class Returning(Installed):
     name = "returning"
 
