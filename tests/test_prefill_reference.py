@@ -155,3 +155,10 @@ def test_one_of_several_has_its_own_states_and_keys():
     assert got["hidden_states"][0].tolist() == [[[2.0, 3.0]]]
     assert got["attentions"][0].shape == (1, 1, 1, 4)
     assert one_of(outputs, 0, 3, 5, first=True)["hidden_states"][0].shape == (1, 3, 2)
+
+
+def test_states_of_several_streams_are_cut_by_their_steps():
+    outputs = {"hidden_states": (torch.arange(24.0).view(1, 3, 4, 2),)}
+    assert one_of(outputs, 1, 3, 5, first=False)["hidden_states"][0].tolist() == [
+        torch.arange(8.0, 16.0).view(1, 4, 2).tolist()
+    ]

@@ -56,6 +56,10 @@ def _on_meta(runs: Runs) -> bool:
     return any(one.on_meta for one in runs.case.plan.ids.values())
 
 
+def _fractional(runs: Runs) -> bool:
+    return any(one.fractional for one in runs.case.plan.ids.values())
+
+
 def _expected(runs: Runs) -> Expected:
     return expected_ids(runs.case.plan, runs.scenario.encoder_decoder)
 
@@ -86,6 +90,7 @@ def special_tokens_work_on_meta(runs: Runs) -> Comparison:
 
 @check(SPECIAL, script="special_ids_refused", bitwise=True)
 @applies("no id is a tensor on meta", _on_meta)
+@applies("another id is a fraction, and may be refused first", lambda runs: not _fractional(runs))
 @applies(NO_PREPARATION, _prepares)
 def meta_ids_are_refused_clearly(runs: Runs) -> Comparison:
     """An id that is a tensor on `meta` has no value: whatever the device, one dedicated error names the field."""
