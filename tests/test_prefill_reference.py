@@ -157,6 +157,11 @@ def test_one_of_several_has_its_own_states_and_keys():
     assert one_of(outputs, 0, 3, 5, first=True)["hidden_states"][0].shape == (1, 3, 2)
 
 
+def test_streams_may_come_first():
+    outputs = {"hidden_states": (torch.arange(24.0).view(4, 1, 3, 2),)}
+    assert one_of(outputs, 1, 3, 5, first=False)["hidden_states"][0].flatten().tolist() == [2, 3, 8, 9, 14, 15, 20, 21]
+
+
 def test_states_of_several_streams_are_cut_by_their_steps():
     outputs = {"hidden_states": (torch.arange(24.0).view(1, 3, 4, 2),)}
     assert one_of(outputs, 1, 3, 5, first=False)["hidden_states"][0].tolist() == [

@@ -12,9 +12,10 @@ WEIGHTS_DIM = 4
 def one_of(outputs: Any, step: int, steps: int, length: int, first: bool) -> dict[str, Any]:
     """The recorded states of token `step` of the last `steps`, layer by layer; all of a prompt's when `first`.
 
-    `length`: positions fed so far, these included. A hidden state has shape (batch, steps, ..., size), with several
-    streams in DeepSeek V4; attention weights (batch, heads, steps, keys), of which the keys after the token's own are
-    cut. What a model without keys records in place of weights has the shape of a hidden state.
+    `length`: positions fed so far, these included. A hidden state has shape (1, steps, ..., size), with several streams
+    in DeepSeek V4, or (streams, 1, steps, size) in Gemma 3n: drafts are verified for one row. Attention weights have
+    shape (batch, heads, steps, keys), of which the keys after the token's own are cut. What a model without keys
+    records in place of weights has the shape of a hidden state.
     """
     names = [name for name in RECORDED if outputs.get(name) is not None]
     if first:
@@ -25,10 +26,12 @@ def one_of(outputs: Any, step: int, steps: int, length: int, first: bool) -> dic
 def _layer(name: str, layer: Any, step: int, steps: int, length: int) -> Any:
     if layer is None:
         return None
-    if name.endswith("hidden_states"):
+    hidden = name.endswith("hidden_states")
+    if hidden and layer.shape[0] == 1:
         return layer[:, step : step + 1]
     one = layer[..., step : step + 1, :]
     keys = one.shape[-1]
-    if one.dim() < WEIGHTS_DIM or name == "cross_attentions" or keys > length:  # a static cache has all its keys
+    no_keys = hidden or one.dim() < WEIGHTS_DIM
+    if no_keys or name == "cross_attentions" or keys > length:  # a static cache has all its keys
         return one
     return one[..., : keys - (steps - 1 - step)]

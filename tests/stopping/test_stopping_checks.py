@@ -138,7 +138,7 @@ def test_what_is_drawn_fits_the_plan():
 
 
 def test_every_way_of_stopping_is_drawn():
-    settings = [case.settings for case in drawn(150)]
+    settings = [case.settings for case in drawn(300)]
     for field in ("eos", "eos_at", "eos_unused", "stop_at", "row_stops", "min_new_tokens", "do_sample"):
         assert any(getattr(one, field) for one in settings), field
     assert {one.copies for one in settings} == {1, 2}

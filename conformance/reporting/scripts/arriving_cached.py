@@ -14,9 +14,9 @@ from conformance.reporting.scripts.frame import GIVEN, INPUTS, MASKED, POSITIONE
 
 def arriving(_: Any) -> dict[str, Any]:
     """What `generate` is given: the cache of calls for which each token was that of the prompt, and ids."""
-    ids, mask, left = INPUTS["input_ids"], INPUTS["attention_mask"], dict[str, Any]()
+    ids, mask, left = INPUTS["input_ids"], INPUTS["attention_mask"], begun()
     for begin, end, changes in TURNS:
-        given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **(left or begun())}
+        given = {"input_ids": ids[:, begin:end], "attention_mask": mask[:, :end], **left}
         given["generation_config"] = GenerationConfig(**SETTINGS | {"eos_token_id": None, "do_sample": False} | changes)
         same = {"prefix_allowed_tokens_fn": lambda row, seen: [int(at(ids[row], begin + len(seen)))]}  # noqa: B023
         out = make_model().generate(**given, **same)

@@ -12,7 +12,7 @@ from conformance.reporting.scripts.frame import INPUTS, SETTINGS, make_model
 
 def begun() -> dict[str, Any]:
     """What the first call is given besides ids: the cache as `generate` makes it."""
-    made, config = dict[str, Any](), GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
-    catch = {"custom_generate": lambda _, ids, **new: (made.setdefault("new", new), ids)[1]}
-    make_model().generate(**INPUTS, generation_config=config, **catch)
-    return {name: made["new"][name] for name in ("cache", "past_key_values") if made["new"].get(name) is not None}
+    config = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
+    catch = {"custom_generate": lambda _, ids, **made: made}  # noqa: ARG005
+    made = make_model().generate(**INPUTS, generation_config=config, **catch)
+    return {name: made[name] for name in ("cache", "past_key_values") if made.get(name) is not None}
