@@ -6,7 +6,7 @@ from conformance.checks.prefill import DRAFTED, PREFILL, UNDRAFTED
 from conformance.compare import scale_of
 from conformance.drafting.comparing import matches_plain
 from conformance.drafting.counting import count_drafts
-from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, steered_alike
+from conformance.drafting.guards import drafts_with, everything, has, runs_at_all, script_keeps_its_place, steered_alike
 from conformance.drafting.modes import modes
 from conformance.drafting.rounds import rounds
 from conformance.registry import applies, check
@@ -78,6 +78,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
 )
+@applies("a script that counts forwards loses its place where tokens are fed again", script_keeps_its_place)
 @applies("the assistant is another model", drafts_with("same", "scripted"))
 @applies("the run raises", runs_at_all)
 def same_model_is_believed(runs: Runs) -> Comparison:

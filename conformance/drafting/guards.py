@@ -45,3 +45,13 @@ def steered_alike(runs: Runs) -> bool:
     otherwise = plan.min_new or plan.guidance != 1.0 or plan.forced_first or plan.assistant_own != "nothing"
     about_ends = settings.forced_eos or settings.against_eos != "nothing"
     return not (otherwise or about_ends or settings.do_sample)
+
+
+def script_keeps_its_place(runs: Runs) -> bool:
+    """A guard's condition: an assistant with a script knows its position, from a cache that tells how much it holds.
+
+    Else it counts its forwards, and those that feed accepted tokens once more count again.
+    """
+    if runs.case.plan.drafter != "scripted":
+        return True
+    return all(runs.alone[row].cache_length is not None for row in modes(runs).rows)

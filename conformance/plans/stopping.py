@@ -29,7 +29,7 @@ class StoppingPlan(Plan, family="stopping"):
     raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
     """
 
-    lag: Literal[0, 1, 2] = 0
+    lag: Annotated[int, Field(ge=0, le=2)] = 0  # as a Literal it would take `true` for 1
     streamed: bool = False
     cache: Literal["made", "fresh", "filled"] = "made"
     static: bool = False

@@ -101,7 +101,7 @@ class LateDevice(TorchFunctionMode):
         if name == "copy_" and _non_blocking(args, kwargs, place=2) and args[0].device.type == "cpu":
             self._issue(args[0], args[1] if len(args) > 1 else kwargs["src"])
             return args[0]
-        if name == "to" and kwargs.get("non_blocking") and _to_the_host(args, kwargs):
+        if name == "to" and _non_blocking(args, kwargs, place=3) and _to_the_host(args, kwargs):
             landing = func(*args, **{**kwargs, "copy": True})
             self._issue(landing, landing.clone())
             return landing

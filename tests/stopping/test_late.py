@@ -65,9 +65,13 @@ def test_without_a_lag_nothing_lands_by_itself():
         assert not slot
 
 
-def test_a_copy_by_to_is_late_as_well():
+@pytest.mark.parametrize(
+    "told", [{"kwargs": {"non_blocking": True}}, {"args": (None, True)}], ids=["named", "in place"]
+)
+def test_a_copy_by_to_is_late_as_well(told):
     with LateDevice() as device:
-        host, event = torch.tensor([7]).to("cpu", non_blocking=True), torch.Event(device="cpu")
+        host = torch.tensor([7]).to("cpu", *told.get("args", ()), **told.get("kwargs", {}))
+        event = torch.Event(device="cpu")
         event.record()
         assert host.tolist() != [7]
         event.synchronize()
