@@ -113,6 +113,7 @@ def test_every_check_has_a_family_and_a_document_of_its_own_and_its_script_is_a_
     assert len(set(documents)) == len(documents)
     for its in registry.checks().values():
         assert its.family in registry.families()
+        assert its.document.strip().splitlines()[0].endswith("."), "the listing shows the first line, whole"
         assert its.script in ("", *pieces.names())
 
 

@@ -18,10 +18,11 @@ from conformance.verdicts import Comparison, Difference
 )
 @applies("the request is told plainly", lambda runs: plan_of(runs).otherwise and not plan_of(runs).by_itself)
 def told_otherwise_is_the_same(runs: Runs) -> Comparison:
-    """A request told in another way is the same request: by keywords, by the model's own generation config, with the
-    encoder's output, with the positions that would be counted, without a mask where nothing is padded.
+    """A request told in another way is the same request: by keywords, by the model's config, with what is derived.
 
-    Bitwise where only settings are told otherwise; else within the bound, compared under the tokens that it gives.
+    By the model's own generation config, with the encoder's output, with the positions that would be counted, without
+    a mask where nothing is padded. Bitwise where only settings are told otherwise; else within the bound, compared
+    under the tokens that it gives.
     """
     plain, got = plainly_told(runs), afresh(runs)
     if plain.crash:
