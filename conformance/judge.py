@@ -107,7 +107,7 @@ class Verdicts:
         cases = _told_without_records(self.runs.case) if _crashes(verdict) else [self.runs.case]
         for case, installed in product(cases, (Installed(), *also)):
             theirs = next(iter(own_verdict(check, Runs(case, installed)).differences), None)
-            if theirs is not None and _alike(theirs, verdict.differences[0]):
+            if theirs is not None and alike(theirs, verdict.differences[0]):
                 return True
         return False
 
@@ -135,11 +135,16 @@ def _told_without_records(case: Case) -> list[Case]:
     return list(dict.fromkeys((case, bare)))
 
 
-def _alike(one: Difference, other: Difference) -> bool:
-    """The same difference of two subjects; an exception, or what should be one, is the same wherever it is raised."""
+def alike(one: Difference, other: Difference) -> bool:
+    """The same difference of two subjects.
+
+    An exception, or what should be one, is the same wherever it is raised; and where one function raises the same type,
+    it is the same whatever it says, since what is met first may differ from one loop to the other.
+    """
     said = [difference.got.rsplit(" (in ", 1)[0] for difference in (one, other)]
     raised = one.kind == "crash" or one.field.endswith("refusal")
-    return (one.kind, one.field) == (other.kind, other.field) and (not raised or said[0] == said[1])
+    same_place = bool(one.raised_in) and one.raised_in == other.raised_in
+    return (one.kind, one.field) == (other.kind, other.field) and (not raised or same_place or said[0] == said[1])
 
 
 def _crashes(verdict: Verdict) -> bool:
