@@ -117,7 +117,7 @@ def _read(output: Any, outcome: Outcome) -> None:
         outcome.states = snapshot({name: value for name, value in states.items() if value is not None})
         cache = upstream.cache_of(output)
         outcome.cache = snapshot(cache)
-        outcome.cache_length = _length(cache)
+        outcome.cache_length = upstream.length_of(cache)
 
 
 def _sequences(given: Any) -> torch.Tensor:
@@ -141,10 +141,3 @@ def _told(given: Any) -> str:
     if isinstance(given, torch.Tensor):
         return f"a {given.dtype} tensor of shape {list(given.shape)} on {given.device}"
     return f"a {type(given).__name__}"
-
-
-def _length(cache: Any) -> int | None:
-    try:
-        return int(cache.get_seq_length())
-    except (AttributeError, TypeError, ValueError):  # caches of their own kind have no length to tell
-        return None

@@ -16,6 +16,7 @@ from conformance import upstream
 from conformance.architectures.capabilities import facts, stepwise_reason
 from conformance.build import Scenario
 from conformance.clock import MODEL_CODE
+from conformance.limits import time_limit
 from conformance.outcome import Crash
 
 
@@ -92,7 +93,8 @@ class Oracle:
             ids = torch.tensor([list(self.scenario.rows[row])])
             mask = torch.ones_like(ids)
             try:
-                outputs = self.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
+                with time_limit():
+                    outputs = self.model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
             except Exception as error:
                 raise OracleRaised(str(Crash.of(error))) from error
             self._encoded[row] = {"encoder_outputs": outputs, "attention_mask": mask}
@@ -118,7 +120,8 @@ class Oracle:
         if "attention_mask" not in taken and "kwargs" not in taken:
             arguments.pop("attention_mask", None)
         try:
-            logits: torch.Tensor = self.model(**{**arguments, "use_cache": False, "return_dict": True}).logits[0]
+            with time_limit():
+                logits: torch.Tensor = self.model(**{**arguments, "use_cache": False, "return_dict": True}).logits[0]
         except Exception as error:
             raise OracleRaised(str(Crash.of(error))) from error
         logits = logits[-len(ids) :]  # an image that precedes the text without placeholders has logits too

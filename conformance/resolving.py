@@ -10,6 +10,7 @@ import torch
 from conformance.build import Scenario
 from conformance.case import Settings
 from conformance.endings import text_of
+from conformance.limits import time_limit
 from conformance.oracle import Oracle, OracleRaised
 from conformance.outcome import Crash
 
@@ -82,7 +83,8 @@ def built_processors(scenario: Scenario, rows: Sequence[int] | None = None, copi
         # It prepares everything and runs nothing.
         changes = {} if copies is None else {"num_return_sequences": copies}
         try:
-            scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
+            with time_limit():
+                scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
         except Exception as error:
             raise OracleRaised(str(Crash.of(error))) from error
     return caught[0]

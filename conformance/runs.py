@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from conformance.compare import BOUND, NOISY_BOUND, WIDE_BOUND, Noise
 from conformance.errors import NotOffered
 from conformance.limits import time_limit
 from conformance.observe import observe
-from conformance.oracle import Oracle
+from conformance.oracle import Oracle, OracleRaised
 from conformance.outcome import Crash, Outcome
 from conformance.reference.decode import forced_loop
 from conformance.resolving import built_processors, resolved
@@ -161,10 +162,15 @@ class Runs:
                 return float("inf")
             exact = self.oracle.logits(row, tokens)[step]
             finite = exact.isfinite()
-            moved = [(o.logits(row, tokens)[step] - exact)[finite].abs() for o in self._perturbed]
+            moved = [(logits[step] - exact)[finite].abs() for logits in self._perturbed_logits(row, tokens)]
             return max((float(m.max()) for m in moved if m.numel() and m.isfinite().all()), default=0.0)
 
         return at
+
+    def _perturbed_logits(self, row: int, tokens: Sequence[int]) -> Iterator[torch.Tensor]:
+        for oracle in self._perturbed:
+            with suppress(OracleRaised):  # of other weights: what was measured of the case's own stands
+                yield oracle.logits(row, tokens)
 
     def _selects_among_equals(self, row: int, tokens: Sequence[int]) -> bool:
         def some() -> bool:

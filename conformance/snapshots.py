@@ -78,18 +78,19 @@ def module_state(model: torch.nn.Module) -> Flat:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Bitwise equality of two leaves; a NaN equals a NaN in the same place."""
+    """Whether two leaves have the same type, shape, device and values; a NaN equals a NaN in the same place."""
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         if one.shape != other.shape or one.dtype != other.dtype or one.device != other.device:
             return False
         if one.device.type == "meta" or torch.equal(one, other):
             return True
-        return bool(
-            one.is_floating_point()
-            and torch.equal(one.isnan(), other.isnan())
-            and torch.equal(one.nan_to_num(), other.nan_to_num())
-        )
-    return type(one) is type(other) and (one == other or one != one)
+        return one.is_floating_point() and _same_but_for_nan(one, other)
+    return type(one) is type(other) and (one == other or (one != one and other != other))
+
+
+def _same_but_for_nan(one: torch.Tensor, other: torch.Tensor) -> bool:
+    nan = one.isnan()  # `nan_to_num` would make numbers of infinities, too
+    return torch.equal(nan, other.isnan()) and torch.equal(one.masked_fill(nan, 0), other.masked_fill(nan, 0))
 
 
 def changes(before: Flat, after: Flat) -> dict[str, str]:

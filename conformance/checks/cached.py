@@ -139,7 +139,7 @@ def static_matches_dynamic(runs: Runs) -> Comparison:
     cache it makes, so it has to work or to be refused clearly.
     """
     if runs.batch.crash:
-        return Comparison()  # the rungs below report it
+        return Comparison(not_applicable="the dynamic cache raises: the rungs below tell of it")
     static = runs.run(runs.call(**upstream.static_cache_settings()), model=runs.scenario.model())
     if static.crash:
         return crash_difference(static.crash, "the dynamic cache works")
@@ -172,7 +172,7 @@ def reference_matches_installed(runs: Runs) -> Comparison:
     installed = runs.batch if own else runs.run(runs.call(), subject=Installed())
     other = runs.run(runs.call(), subject=Reference()) if own else runs.batch
     if installed.crash and other.crash:
-        return Comparison()  # neither works: a lower rung's finding
+        return Comparison(not_applicable="neither loop works: the rungs below tell of it")
     if installed.crash:
         return crash_difference(installed.crash, "the reference loop works")
     if other.crash:

@@ -8,6 +8,7 @@ from conformance.drafting.guards import has, runs_at_all
 from conformance.drafting.modes import modes
 from conformance.registry import applies, check
 from conformance.runs import Runs
+from conformance.streams import ended_once
 from conformance.verdicts import Comparison, Difference
 
 
@@ -35,6 +36,4 @@ def drafts_are_streamed(runs: Runs) -> Comparison:
     if got != new:
         kind = "tokens" if len(got) == len(new) else "length"
         return Comparison.of(Difference(kind, "streamed", str(new), str(got), "after the prompt"))
-    if outcome.stream_ends != 1:
-        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
-    return Comparison()
+    return ended_once(outcome)

@@ -88,13 +88,14 @@ def assisted_records_match_plain(runs: Runs) -> Comparison:
 
 
 def _unless_explained(runs: Runs, result: Comparison) -> Comparison:
-    """A difference after a choice between equals inside the model is a tie; a type that feeds others is not judged."""
+    """Other values after a choice between equals inside the model are a tie; a type that feeds others is not judged."""
     if not result.differences:
         return result
     decoded = matches_plain(runs, "draft")
     if decoded.not_applicable:
         return Comparison(not_applicable=decoded.not_applicable)
-    return Comparison(ties=decoded.ties[:1]) if decoded.ties else result
+    tied = decoded.ties and all(difference.kind == "values" for difference in result.differences)
+    return Comparison(ties=decoded.ties[:1]) if tied else result
 
 
 @check(PREFILL, script="configs")
@@ -133,7 +134,7 @@ def assisted_leaves_the_cache_ordinary(runs: Runs) -> Comparison:
     plain = modes(runs).plain_under(outcome)
     if plain.crash or not plain.cache:
         return Comparison(not_applicable="plain decoding under the same tokens gives no cache")
-    return _unless_explained(runs, compare_caches(outcome, plain, contents=not runs.case.plan.static))
+    return _unless_explained(runs, compare_caches(outcome, plain))
 
 
 @check(PREFILL, stands_on=["repeatable"], script="again", bitwise=True)

@@ -11,10 +11,10 @@ from conformance.outcome import rng_digest
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.simulation.hooks import HookRaised
-from conformance.snapshots import Flat
 from conformance.stopping.contents import without_garbage
 from conformance.stopping.errors import after_error, left_by_the_hook
 from conformance.stopping.pairs import Stopped, continued, lacks, runs_of
+from conformance.streams import streamed_step_by_step
 from conformance.subjects.installed import Installed
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
@@ -39,6 +39,7 @@ STOPPING = family(
     ),
 )
 MATCHES = "deferred-stop-matches-immediate"
+RAISES = "the deferred run raises, of which the check of the outcome tells"
 both_run = applies("stopping at once raises too", lambda runs: runs_of(runs).immediate.crash is None)
 has_it = applies("the release has no deferred stopping", lambda runs: lacks(runs) is None)
 
@@ -63,15 +64,11 @@ def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
     if not 0 <= both.undone <= most:
         return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
     result = _calls_of_hooks(both)
-    immediate, deferred = (_fields(outcome.fields()) for outcome in (both.immediate, both.deferred))
+    immediate, deferred = (without_garbage(outcome.fields()) for outcome in (both.immediate, both.deferred))
     if immediate["rng"] != deferred["rng"] and _one_draw_more(runs, both):
         result.allowed.append("random numbers: the undone step has drawn one")
         immediate.pop("rng"), deferred.pop("rng")
     return result + compare_exactly({**deferred, **both.marks}, immediate, unnumbered)
-
-
-def _fields(fields: Flat) -> Flat:
-    return without_garbage(fields)
 
 
 def _one_draw_more(runs: Runs, both: Stopped) -> bool:
@@ -112,22 +109,10 @@ def deferred_stop_streams_each_token_once(runs: Runs) -> Comparison:
     """
     outcome = runs_of(runs).deferred
     if outcome.crash or outcome.sequences is None:
-        return Comparison()  # the check of the outcome tells of it
-    if outcome.stream_ends != 1:
-        return Comparison.of(Difference("length", "stream end", "end() once", f"{outcome.stream_ends} times"))
-    if outcome.streamed_after_end:
-        late = f"{outcome.streamed_after_end} calls"
-        return Comparison.of(Difference("length", "streamed after the end", "no call of put", late))
-    start = outcome.prompt_length
-    wanted = [outcome.sequences[:, :start], *outcome.sequences[:, start:].unbind(dim=1)]
-    got = [call.tolist() for call in outcome.streamed]
-    if len(got) != len(wanted):
-        return Comparison.of(
-            Difference("length", "streamed", f"the prompt and {len(wanted) - 1} tokens", f"{len(got)} calls of put")
-        )
-    for call, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
-        if mine != theirs.tolist():
-            return Comparison.of(Difference("tokens", "streamed", str(theirs.tolist()), str(mine), f"call {call}"))
+        return Comparison(not_applicable=RAISES)
+    found = streamed_step_by_step(outcome)
+    if found.differences:
+        return found
     both = runs_of(runs)
     kinds = [{str(call.dtype) for call in one.streamed} for one in (both.deferred, both.immediate)]
     if kinds[0] != kinds[1]:
@@ -149,7 +134,7 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
     """
     both = runs_of(runs)
     if both.deferred.crash:
-        return Comparison()  # the check of the outcome tells of it
+        return Comparison(not_applicable=RAISES)
     if both.recording_early:
         return Comparison.of(Difference("changed", "recording", "off during the prefill", "on"))
     if both.kept_too_long:
@@ -163,7 +148,7 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
         return Comparison()  # going on from it is another rung's matter
     if late.crash:
         return crash_difference(late.crash, "going on after stopping at once works")
-    found = compare_exactly(_fields(late.fields()), _fields(at_once.fields()), unnumbered)
+    found = compare_exactly(without_garbage(late.fields()), without_garbage(at_once.fields()), unnumbered)
     return Comparison.of(*(replace(one, where=f"second call, {one.where}") for one in found.differences))
 
 
@@ -180,7 +165,7 @@ def deferral_never_waits_for_its_own_step(runs: Runs) -> Comparison:
     """
     both = runs_of(runs)
     if both.deferred.crash:
-        return Comparison()  # the check of the outcome tells of it
+        return Comparison(not_applicable=RAISES)
     waits = both.seen.own_step_waits
     if waits:
         return Comparison.of(Difference("length", "waits", "none for the step just issued", f"{waits}"))
@@ -200,7 +185,9 @@ def deferral_refuses_when_it_must(runs: Runs) -> Comparison:
     Unless it says that it can be put back, and shows in the model's outputs.
     """
     both = runs_of(runs)
-    if both.deferred.crash or not both.seen.deferred:
+    if both.deferred.crash:
+        return Comparison(not_applicable=RAISES)
+    if not both.seen.deferred:
         return Comparison()
     return Comparison.of(Difference("changed", "deferral", f"refused: {both.must_not_defer}", "deferred"))
 
@@ -232,5 +219,7 @@ def no_trace_after_an_error(runs: Runs) -> Comparison:
         return changed
     if late.following.crash:
         return crash_difference(late.following.crash, "the call after an error with stopping at once works")
-    found = compare_exactly(_fields(late.following.fields()), _fields(at_once.following.fields()), unnumbered)
+    found = compare_exactly(
+        without_garbage(late.following.fields()), without_garbage(at_once.following.fields()), unnumbered
+    )
     return Comparison.of(*(replace(one, where=f"next call, {one.where}") for one in found.differences))

@@ -9,6 +9,7 @@ import torch
 from conformance import upstream
 from conformance.outcome import Outcome
 from conformance.snapshots import Flat, same
+from conformance.stopping.contents import without_garbage
 from conformance.verdicts import Comparison, Difference
 
 # Relative to the largest value of the layer. States are sums of fewer terms than logits, and what goes wrong with them
@@ -19,6 +20,7 @@ STATE_BOUND = 1e-3
 def compare_states(got: dict[str, Any], expected: dict[str, Any], steps: int) -> Comparison:
     """Flat states by path (`.hidden_states.STEP.LAYER`), for the first `steps` steps; the first that differs.
 
+    As many entries as plain decoding has, too: what was rejected has none.
     Attention weights may lack, or have besides, keys that get no weight at all: how many a layer shows depends on how
     many tokens were fed together.
     """
@@ -31,7 +33,22 @@ def compare_states(got: dict[str, Any], expected: dict[str, Any], steps: int) ->
         found = _departure(name, got[path], expected[path])
         if found is not None:
             return Comparison.of(Difference("values", name, f"plain decoding's within {STATE_BOUND:g}", found, path))
+    wanted, seen = entries(expected), entries(got)
+    for name in sorted(wanted):
+        right, there = min(wanted[name], steps), seen.get(name, 0)
+        if there != right:
+            return Comparison.of(Difference("length", name, f"{right} entries", f"{there}"))
     return Comparison()
+
+
+def entries(states: dict[str, Any]) -> dict[str, int]:
+    """How many entries there are of each kind of state that is recorded step by step."""
+    last = {path.split(".")[1]: 0 for path in states}
+    for path in states:
+        name, step = path.split(".")[1], path.split(".")[2]
+        if step.isdigit() and not path.startswith(".encoder"):
+            last[name] = max(last[name], int(step) + 1)
+    return last
 
 
 def _step(path: str) -> int:
@@ -72,24 +89,28 @@ def aligned_gap(got: torch.Tensor, expected: torch.Tensor) -> float | None:
     return min(gaps)
 
 
-def compare_caches(got: Outcome, expected: Outcome, contents: bool = True) -> Comparison:
-    """Two returned caches: length, flags, sizes, and `contents` within the bound of states."""
+def compare_caches(got: Outcome, expected: Outcome) -> Comparison:
+    """Two returned caches: length, flags, sizes, and contents within the bound of states.
+
+    Of a static cache what is beyond its length is no content.
+    """
     if got.cache_length != expected.cache_length:
         return Comparison.of(Difference("length", "cache", str(expected.cache_length), str(got.cache_length)))
-    for path in sorted({*got.cache, *expected.cache}):
+    ours, plain = without_garbage(got.cache), without_garbage(expected.cache)
+    for path in sorted({*ours, *plain}):
         if path.endswith(f".{upstream.MAKES_LAYERS}") or (_unread(path, got.cache) and _unread(path, expected.cache)):
             continue
         field = "cache " + path.rsplit(".", 1)[-1]
-        if path not in got.cache or path not in expected.cache:
-            kind = "removed" if path in expected.cache else "added"
+        if path not in ours or path not in plain:
+            kind = "removed" if path in plain else "added"
             return Comparison.of(Difference(kind, field, "the same parts", f"{path}: {kind}", path))
-        mine, theirs = got.cache[path], expected.cache[path]
+        mine, theirs = ours[path], plain[path]
         both = isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor)
         if both and mine.shape != theirs.shape:
             return Comparison.of(Difference("shape", field, str(list(theirs.shape)), str(list(mine.shape)), path))
         if both and mine.is_floating_point() and mine.numel():
             found = _departure("cache", mine, theirs)
-            if contents and found is not None:
+            if found is not None:
                 return Comparison.of(Difference("values", field, f"the same within {STATE_BOUND:g}", found, path))
         elif not same(mine, theirs):
             return Comparison.of(Difference("changed", field, str(theirs), str(mine), path))

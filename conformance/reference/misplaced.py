@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from conformance.reference.bringing import hooks_of
+
 
 class MisplacedParameterError(RuntimeError):
     """A parameter or buffer is on `meta` and no hook brings its values when they are needed."""
@@ -38,10 +40,10 @@ def misplaced(model: Any) -> Iterator[tuple[str, Any]]:
 
 def _offloaded(model: Any, place: str) -> bool:
     """Whether a hook on the module, or on one around it that also places what is inside, loads its values."""
-    while True:
-        hook = getattr(model.get_submodule(place), "_hf_hook", None)
-        if any(getattr(one, "offload", False) for one in getattr(hook, "hooks", [hook])):
-            return True
-        if not place:
-            return False
-        place = place.rpartition(".")[0]
+    parts = place.split(".") if place else []
+    above = [".".join(parts[:kept]) for kept in range(len(parts), -1, -1)]
+    return any(
+        getattr(hook, "offload", False) and (path == place or getattr(hook, "place_submodules", False))
+        for path in above
+        for hook in hooks_of(model.get_submodule(path))
+    )

@@ -25,7 +25,7 @@ def as_expected(got: Prepared, expected: Expected, plan: SpecialTokensPlan, devi
     skipped |= {"decoder_start"} if "bos" in empty and not plan.decoder_start.given else set()
     if any(got.tokens[name] is not None for name in skipped):
         result.allowed.append("an empty list is kept as an empty tensor")
-    for name in set(plan.ids) - skipped:
+    for name in [one for one in plan.ids if one not in skipped]:  # in order: the first difference names the finding
         result += _same_token(name, got.tokens[name], expected.values[name], device, plan)
     if not result.differences and device == "cpu" and got.warnings != expected.warnings and not empty:
         result += Comparison.of(Difference("changed", "warnings", str(expected.warnings), str(got.warnings)))

@@ -72,7 +72,7 @@ class Stopped:
     def kept_too_long(self) -> str:
         """The first tensor of the cache that was more than one token larger than the immediate run's, or nothing."""
         for once, late in zip(_seen(self.immediate).sizes, self.seen.sizes, strict=False):
-            for path in once.keys() & late.keys():
+            for path in sorted(once.keys() & late.keys()):
                 grown = zip(once[path], late[path], strict=False)
                 if any(size > own + 1 for own, size in grown):
                     return path
