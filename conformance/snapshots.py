@@ -12,17 +12,22 @@ import torch
 
 MAX_DEPTH = 8
 # What torch keeps in a module's __dict__ beside the attributes that a model's author put there.
-TORCH_INTERNALS = frozenset({"_modules", "training"})
+TORCH_INTERNALS = frozenset({"_modules"})
 
-# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, attribute) → reason.
-KEPT_WHOLE = "_cache"  # an attribute of the model under which everything is kept on purpose
+RESCALED = "RWKV divides some weights once, before its first forward in evaluation mode"
+# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, end of path) → reason.
+KEPT_WHOLE = "model._cache"  # the one attribute under which everything is kept on purpose
 KEPT_ON_PURPOSE = {
     ("*", KEPT_WHOLE): "the static cache of the last call, kept to avoid recompilation",
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
     ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
-    ("rwkv", "layers_are_rescaled"): "RWKV divides some weights once, before its first forward in evaluation mode",
-    ("rwkv", "weight"): "RWKV divides some weights once, before its first forward in evaluation mode",
+    ("rwkv", "layers_are_rescaled"): RESCALED,
+    ("rwkv", "attention.output.weight"): RESCALED,
+    (
+        "rwkv",
+        "feed_forward.value.weight",
+    ): RESCALED,
 }
 
 Flat = dict[str, Any]
@@ -60,6 +65,15 @@ def snapshot(value: Any, name: str = "") -> Flat:
     return {
         path: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf for path, leaf in flatten(value, name)
     }
+
+
+def kept_on_purpose(owner: str, path: str) -> str | None:
+    """Why a model of this type may change what is at this path of its `module_state`; None where it may not."""
+    for (whose, name), reason in KEPT_ON_PURPOSE.items():
+        whole = name == KEPT_WHOLE and f"{path}.".startswith(f"{KEPT_WHOLE}.")
+        if whose in ("*", owner) and (whole or path.endswith(f".{name}")):
+            return reason
+    return None
 
 
 def module_state(model: torch.nn.Module) -> Flat:

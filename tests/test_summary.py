@@ -10,7 +10,14 @@ from conformance.findings import Finding, Findings
 from conformance.judge import Judgement
 from conformance.options import Options
 from conformance.records import Recorder
-from conformance.reporting.summary import MOST_TIES, exit_code, share_of_ties, summarise
+from conformance.reporting.summary import (
+    FEWEST_COMPARED,
+    MOST_TIES,
+    compared_within_a_bound,
+    exit_code,
+    share_of_ties,
+    summarise,
+)
 from conformance.signature import Signature
 from conformance.verdicts import Verdict
 
@@ -80,6 +87,7 @@ NOTHING = {
     "died": [],
     "findings": [],
     "share_of_ties": 0.0,
+    "compared_within_a_bound": FEWEST_COMPARED,
     "below_floor": [],
     "cases": 5,
     "checks": ["repeatable"],
@@ -139,12 +147,17 @@ def test_too_many_ties_end_with_four(share, code):
     assert exit_code({**NOTHING, "share_of_ties": share})[0] == code
 
 
+def test_one_tie_among_few_says_nothing():
+    assert exit_code({**NOTHING, "share_of_ties": 0.5, "compared_within_a_bound": FEWEST_COMPARED - 1})[0] == 0
+
+
 def test_ties_are_a_share_of_what_compared_something():
     bounded, bitwise = "cached-matches-recomputed", "repeatable"
     assert share_of_ties({bounded: {"tie": 2, "pass": 198, "not-applicable": 900}}) == MOST_TIES
     assert share_of_ties({bounded: {"tie": 100, "blocked-by b": 100}}) == 0.5
     assert share_of_ties({bounded: {"tie": 2, "pass": 198}, bitwise: {"pass": 5000}}) == MOST_TIES
-    assert share_of_ties({bounded: {"tie": 1, "pass": 9}}) == 0.0  # too few for one to say anything
+    assert share_of_ties({bounded: {"tie": 1, "pass": 9}}) == 0.1
+    assert compared_within_a_bound({bounded: {"tie": 1, "pass": 9, "not-applicable": 5}, bitwise: {"pass": 1}}) == 10
     assert share_of_ties({}) == 0.0
 
 

@@ -20,7 +20,7 @@ from conformance.outcome import Outcome
 from conformance.plans.purity import PurityPlan
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
-from conformance.snapshots import KEPT_ON_PURPOSE, KEPT_WHOLE, Flat, changes, snapshot
+from conformance.snapshots import Flat, changes, kept_on_purpose, snapshot
 from conformance.subjects.installed import Installed
 from conformance.subjects.own_generate import OwnGenerate
 from conformance.telling import told
@@ -205,9 +205,8 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
         return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", when))
     result = Comparison()
     for path, how in outcome.module_changes.items():
-        attribute = KEPT_WHOLE if path.startswith(f"model.{KEPT_WHOLE}.") else path.rsplit(".", 1)[-1]
-        owner = plan_of(runs).by_itself or runs.scenario.architecture.model_type
-        reason = KEPT_ON_PURPOSE.get(("*", attribute)) or KEPT_ON_PURPOSE.get((owner, attribute))
+        attribute = path.rsplit(".", 1)[-1]
+        reason = kept_on_purpose(plan_of(runs).by_itself or runs.scenario.architecture.model_type, path)
         if reason is not None:
             result.allowed.append(f"{attribute}: {reason}")
         else:

@@ -90,7 +90,6 @@ class StoppingPlan(Plan, family="stopping"):
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What can be told before anything ran."""
         found = {f"lag: {('at once', 'one step', 'as late as allowed')[self.lag]}"}
-        found |= {f"cache: {self.cache}"} if self.passed_in else set()
         found |= {"cache: static"} if self.static else set()
         found |= {"cache: outlives the call" if self.outlives else "cache: dies with the call"}
         found |= {"streamer: on"} if self.streamed else set()

@@ -28,7 +28,7 @@ def assignments(finding: Finding, body: str, used: set[str]) -> list[str]:
     if rows == "running":
         rows = "first" if case.plan.drafts else "all"
     owners = ("*", scenario.architecture.model_type)
-    kept = [*NO_STATE, *(name for owner, name in KEPT_ON_PURPOSE if owner in owners)]
+    kept = [*NO_STATE, *(name.rsplit(".", 1)[-1] for owner, name in KEPT_ON_PURPOSE if owner in owners)]
     row = 0 if rows == "first" else row_of(finding)
     width = 1 if rows == "none" else scenario.width(None if rows == "all" else [row])
     fields = _of_use(set_fields(scenario.generation_config(width, **_room(says, planned))), body)

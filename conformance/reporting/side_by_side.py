@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import torch
 from rich.console import Console
 
+from conformance.compare import deviation
 from conformance.judge import Judgement
 from conformance.outcome import Crash
 from conformance.reporting.columns import print_table, say
@@ -66,9 +68,16 @@ def _rows(runs: Runs) -> Iterator[Cells]:
         index = runs.sequences(row)[0]
         tokens = runs.kept(row, runs.batch.tokens(index))
         for step, (token, expected) in enumerate(zip(tokens, runs.oracle.logits(row, tokens), strict=True)):
-            got = runs.batch.logits[step][index].double()
-            gap = float((got - expected.double()).nan_to_num().abs().max())
-            yield str(row), str(step), str(token), str(int(expected.argmax())), f"{gap:.1e}"
+            gap = _gap(runs.batch.logits[step][index], expected)
+            yield str(row), str(step), str(token), str(int(expected.argmax())), gap
+
+
+def _gap(got: torch.Tensor, expected: torch.Tensor) -> str:
+    """The largest difference of two vectors, or how else they differ."""
+    found = deviation(got, expected)
+    if found is None:
+        return "0"
+    return f"{found.size:.1e}" if found.kind == "values" else found.kind
 
 
 def _ended(row: str, left: Crash | None, right: Crash | None = None) -> Cells:
@@ -102,8 +111,7 @@ def _beside_plain(runs: Runs) -> Iterator[Cells]:
             yield _ended(str(row), None, plain)
             continue
         for step, (token, its, logits) in enumerate(zip(tokens, plain, outcome.logits, strict=False)):
-            gap = float((logits[index].double() - its[0].double()).nan_to_num().abs().max())
-            yield str(row), str(step), str(token), str(int(its[0].argmax())), f"{gap:.1e}"
+            yield str(row), str(step), str(token), str(int(its[0].argmax())), _gap(logits[index], its[0])
 
 
 def _stopped(runs: Runs) -> Pair:
@@ -127,9 +135,7 @@ def _late_and_at_once(runs: Runs) -> Iterator[Cells]:
         return
     for index in range(late.sequences.shape[0]):
         for step, (token, its) in enumerate(zip(late.tokens(index), once.tokens(index), strict=False)):
-            gap = ""
-            if late.logits and once.logits:
-                gap = f"{float((late.logits[step][index] - once.logits[step][index]).nan_to_num().abs().max()):.1e}"
+            gap = _gap(late.logits[step][index], once.logits[step][index]) if late.logits and once.logits else ""
             yield str(index), str(step), str(token), str(its), gap
 
 

@@ -49,6 +49,7 @@ def summarise(options: Options, *, seconds: float, interrupted: bool = False) ->
         "not_reached": not_reached(options, cases),
         "below_floor": below_floor(options, cases),
         "figures": figures(records),
+        "compared_within_a_bound": compared_within_a_bound(verdicts),
         "share_of_ties": round(share_of_ties(verdicts), 5),
         "seconds": round(seconds, 1),
         "cases_per_s": round(len(cases) / seconds, 2) if seconds else 0.0,
@@ -71,7 +72,7 @@ def exit_code(summary: Json) -> tuple[int, str]:
         return 3, f"the harness broke on {counted(len(summary['broken']) + len(summary['died']), 'item')}"
     if summary["findings"]:
         return 1, counted(len(summary["findings"]), "finding")
-    if summary["share_of_ties"] > MOST_TIES:
+    if summary["share_of_ties"] > MOST_TIES and summary["compared_within_a_bound"] >= FEWEST_COMPARED:
         return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
     if summary["below_floor"]:
         return 4, "not enough was exercised: " + first_few(summary["below_floor"])
@@ -172,10 +173,17 @@ def below_floor(options: Options, cases: list[Json]) -> list[str]:
 
 def share_of_ties(verdicts: dict[str, dict[str, int]]) -> float:
     """Ties among the verdicts that compared something within a bound; bitwise checks cannot tie."""
-    bounded = [counts for check, counts in verdicts.items() if not registry.get(check).bitwise]
-    ties = sum(counts.get("tie", 0) for counts in bounded)
-    compared = sum(count for counts in bounded for label, count in counts.items() if label != "not-applicable")
-    return ties / compared if compared >= FEWEST_COMPARED else 0.0
+    ties = sum(counts.get("tie", 0) for counts in _bounded(verdicts))
+    return ties / (compared_within_a_bound(verdicts) or 1)
+
+
+def compared_within_a_bound(verdicts: dict[str, dict[str, int]]) -> int:
+    """How many verdicts could have been ties."""
+    return sum(n for counts in _bounded(verdicts) for label, n in counts.items() if label != "not-applicable")
+
+
+def _bounded(verdicts: dict[str, dict[str, int]]) -> list[dict[str, int]]:
+    return [counts for check, counts in verdicts.items() if not registry.get(check).bitwise]
 
 
 def _model_share(items: list[Json]) -> float:

@@ -68,7 +68,9 @@ def with_callers_cache(runs: Runs, call: Call) -> Call:
     plan = runs.case.plan
     kept = runs.once("caller's cache", lambda: _callers_cache(runs, call)) if plan.passed_in else None
     if kept is None:
+        runs.events |= {"cache: the caller's cannot be made"} if plan.passed_in else set()
         return call
+    runs.events.add(f"cache: {plan.cache}")
     inputs, cache = copy.deepcopy(kept)
     if plan.recording:
         upstream.record_past(cache)
