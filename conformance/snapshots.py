@@ -15,8 +15,8 @@ MAX_DEPTH = 8
 TORCH_INTERNALS = frozenset({"_modules"})
 
 RESCALED = "RWKV divides some weights once, before its first forward in evaluation mode"
-# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, end of path) → reason.
 KEPT_WHOLE = "model._cache"  # the one attribute under which everything is kept on purpose
+# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, end of path) → reason.
 KEPT_ON_PURPOSE = {
     ("*", KEPT_WHOLE): "the static cache of the last call, kept to avoid recompilation",
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
@@ -24,10 +24,7 @@ KEPT_ON_PURPOSE = {
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
     ("rwkv", "layers_are_rescaled"): RESCALED,
     ("rwkv", "attention.output.weight"): RESCALED,
-    (
-        "rwkv",
-        "feed_forward.value.weight",
-    ): RESCALED,
+    ("rwkv", "feed_forward.value.weight"): RESCALED,
 }
 
 Flat = dict[str, Any]

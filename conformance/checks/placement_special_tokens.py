@@ -20,7 +20,7 @@ def placed_special_tokens_match_plain(runs: Runs) -> Comparison:
     `generate` compares them with tokens where the ids are, which need not be where the tensor was made.
     """
     own, result = of(runs), Comparison()
-    untold: list[str] = []
+    untold: list[str | None] = []
     for device in ("cpu", *(place for place in own.placed.holding if place not in ("cpu", "offloaded"))):
         spoken = spoken_elsewhere(own, device)
         if spoken.crash is not None:
@@ -29,6 +29,6 @@ def placed_special_tokens_match_plain(runs: Runs) -> Comparison:
         if not untold[-1]:
             result += compare_calls(spoken, own.placed_outcome, runs.bound)
     if all(untold):
-        return Comparison(not_applicable=untold[0])
+        return Comparison(not_applicable=str(untold[0]))
     runs.events.add("mechanism: special tokens")
     return result

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import torch
 
+from conformance.cache_contents import without_garbage
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import rng_digest
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.simulation.hooks import HookRaised
-from conformance.stopping.contents import without_garbage
 from conformance.stopping.errors import after_error, left_by_the_hook
 from conformance.stopping.pairs import Stopped, continued, lacks, runs_of
 from conformance.streams import streamed_step_by_step

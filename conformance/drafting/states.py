@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from conformance import upstream
+from conformance.cache_contents import without_garbage
 from conformance.outcome import Outcome
 from conformance.snapshots import Flat, same
-from conformance.stopping.contents import without_garbage
 from conformance.verdicts import Comparison, Difference
 
 # Relative to the largest value of the layer. States are sums of fewer terms than logits, and what goes wrong with them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance import upstream
+from conformance.cache_contents import without_garbage
 from conformance.call import Call
 from conformance.compare import compare_exactly, unnumbered
 from conformance.outcome import Outcome
@@ -13,7 +14,6 @@ from conformance.simulation.deferral import Deferral
 from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
-from conformance.stopping.contents import without_garbage
 from conformance.stopping.pairs import AT_ONCE, LAGS, LATE
 from conformance.verdicts import Comparison, Difference
 

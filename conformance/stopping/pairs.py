@@ -8,6 +8,7 @@ from math import ceil, inf
 import torch
 
 from conformance import events, upstream
+from conformance.cache_contents import without_garbage
 from conformance.call import Call
 from conformance.outcome import Outcome
 from conformance.reference.deferrable import longest
@@ -16,7 +17,6 @@ from conformance.simulation.deferral import Deferral, Seen
 from conformance.simulation.hooks import CountingCriterion, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import PLAIN, call_of, following
-from conformance.stopping.contents import without_garbage
 from conformance.subjects.installed import Installed
 
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
