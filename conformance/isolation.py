@@ -48,7 +48,19 @@ class Child:
         self._running()
 
     def judge(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement:
-        """The verdicts on a case. A process that ends or hangs on it is a failure. Raises HarnessBroke, BadInput."""
+        """The verdicts on a case. A process that ends or hangs on it is a failure. Raises HarnessBroke, BadInput.
+
+        Of which check it is a failure is told by judging them one by one.
+        """
+        answer = self._answer_to(case, checks, subject)
+        if isinstance(answer, Judgement):
+            return answer
+        if len(checks) == 1:
+            return Judgement(case, {checks[0]: _lost(answer)})
+        return one_by_one(case, {check: self._answer_to(case, (check,), subject) for check in checks}, answer)
+
+    def _answer_to(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement | Difference:
+        """The verdicts, or how the process was lost."""
         process = self._running()
         request = {"case": case.to_json(), "checks": checks, "subject": subject}
         answer = ""
@@ -58,12 +70,15 @@ class Child:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             if not select.select([process.stdout], [], [], self.seconds)[0]:
-                return self._lost(case, checks, "hang", f"no verdict within {self.seconds:g} s")
+                self.close()
+                return _loss("hang", f"no verdict within {self.seconds:g} s")
             answer = process.stdout.readline()
         except OSError:
             pass
         if not answer:
-            return self._lost(case, checks, "crash", f"the process ended with code {process.wait()}")
+            code = process.wait()
+            self.close()
+            return _loss("crash", f"the process ended with code {code}")
         return _judgement(json.loads(answer))
 
     def close(self) -> None:
@@ -91,12 +106,31 @@ class Child:
             _wait_until_ready(self._process)
         return self._process
 
-    def _lost(self, case: Case, checks: tuple[str, ...], kind: str, got: str) -> Judgement:
-        self.close()
-        difference = Difference(kind, "process", "a verdict", got, raised_in=got)
-        verdicts = dict.fromkeys(checks, Verdict("not-applicable", "the process was lost on another check's account"))
-        verdicts[checks[0]] = Verdict("fail", differences=(difference,))
-        return Judgement(case, verdicts)
+
+def _loss(kind: str, got: str) -> Difference:
+    return Difference(kind, "process", "a verdict", got, raised_in=got)
+
+
+def _lost(loss: Difference) -> Verdict:
+    return Verdict("fail", differences=(loss,))
+
+
+def one_by_one(case: Case, answers: dict[str, Judgement | Difference], loss: Difference) -> Judgement:
+    """The verdicts of checks that were judged apart after the process was lost on all of them.
+
+    A loss belongs to the lowest rung that meets it, and where none does by itself, to the first check.
+    """
+    lost = {check: answer for check, answer in answers.items() if isinstance(answer, Difference)}
+    verdicts, events = {}, frozenset[str]()
+    for check, answer in answers.items():
+        if isinstance(answer, Judgement):
+            verdicts[check], events = answer.verdicts[check], events | answer.events
+            continue
+        below = next((rung for rung in registry.below(check) if rung in lost), None)
+        verdicts[check] = Verdict("blocked-by", below, (answer,)) if below else _lost(answer)
+    if not lost:
+        verdicts[next(iter(answers))] = _lost(loss)
+    return Judgement(case, verdicts, events)
 
 
 def _wait_until_ready(process: subprocess.Popen[str]) -> None:

@@ -5,10 +5,11 @@ from toolbox import small_case
 from zoo import subjects
 
 from conformance.errors import BadInput
-from conformance.isolation import Child
-from conformance.judge import judge
+from conformance.isolation import Child, one_by_one
+from conformance.judge import Judgement, judge
 from conformance.subjects import load
 from conformance.subjects.installed import Installed
+from conformance.verdicts import Difference, Verdict
 
 CACHED, PADDED = "cached-matches-recomputed", "padded-row-matches-alone"
 
@@ -31,10 +32,24 @@ def test_it_gives_the_verdicts_and_events_that_judging_here_gives(child):
 
 
 def test_a_process_that_ends_is_a_failure_of_the_case_and_the_next_case_has_another(child):
-    lost = child.judge(small_case(), (CACHED, PADDED), "zoo.subjects:EndsTheProcess")
+    lost = child.judge(small_case(rows=((3, 4), (5,))), (PADDED, CACHED), "zoo.subjects:EndsTheProcess")
     assert [difference.kind for difference in lost.verdicts[CACHED].differences] == ["crash"]
-    assert lost.verdicts[PADDED].status == "not-applicable"
+    assert (lost.verdicts[PADDED].status, lost.verdicts[PADDED].reason) == ("blocked-by", CACHED)
     assert child.judge(small_case(), (CACHED,), "installed").verdicts[CACHED].status == "pass"
+
+
+def test_a_loss_belongs_to_the_check_that_meets_it_by_itself():
+    case, passed = small_case(), Verdict("pass")
+    loss = Difference("crash", "process", "a verdict", "the process ended")
+    found = one_by_one(case, {CACHED: Judgement(case, {CACHED: passed}), PADDED: loss}, loss)
+    assert {name: verdict.status for name, verdict in found.verdicts.items()} == {CACHED: "pass", PADDED: "fail"}
+
+
+def test_a_loss_that_no_check_meets_by_itself_is_told_all_the_same():
+    case, passed = small_case(), Verdict("pass")
+    loss = Difference("crash", "process", "a verdict", "the process ended")
+    found = one_by_one(case, {name: Judgement(case, {name: passed}) for name in (CACHED, PADDED)}, loss)
+    assert found.verdicts == {CACHED: Verdict("fail", differences=(loss,)), PADDED: passed}
 
 
 def test_a_process_that_hangs_is_a_failure_of_the_case():
