@@ -30,6 +30,6 @@ def same_failure(key: Key, case: Case, subject: Subject) -> Failure | None:
     except (BadInput, NotBuildable, HarnessBroke):  # the drawn case that breaks the harness is reported as such
         return None
     verdict = judgement.verdicts[key.check]
-    if verdict.status != "fail" or Key.of(key.check, verdict.differences[0]) != key:
-        return None
-    return Failure(key, judgement.case, verdict.differences[0])
+    shown = verdict.differences if verdict.status == "fail" else ()
+    found = next((difference for difference in shown if Key.of(key.check, difference) == key), None)
+    return None if found is None else Failure(key, judgement.case, found)

@@ -50,7 +50,8 @@ class Worker:
         """Search one item; fails the test with a message for each of its findings."""
         reason = capabilities(item.architecture).reason
         if reason:
-            self.recorder.item(item.id, outcome="not-applicable", reason=reason, cases=0, findings=[])
+            facts = {"outcome": "not-applicable", "reason": reason, "architecture": item.architecture}
+            self.recorder.item(item.id, **facts, cases=0, findings=[])
             return
         checks = tuple(c for c in self.options.checks if registry.get(c).family == item.family)
         towards = self._not_reached(item)

@@ -80,7 +80,15 @@ def test_a_finding_in_the_summary_has_its_documented_keys(folder):
     )
 
 
-ENDS = {"interrupted": 130, "broken": 3, "died": 3, "findings": 1, "share_of_ties": 4, "below_floor": 4}
+ENDS = {
+    "interrupted": 130,
+    "broken": 3,
+    "died": 3,
+    "findings": 1,
+    "share_of_ties": 4,
+    "core_not_run": 4,
+    "below_floor": 4,
+}
 NOTHING = {
     "interrupted": False,
     "broken": [],
@@ -88,6 +96,7 @@ NOTHING = {
     "findings": [],
     "share_of_ties": 0.0,
     "compared_within_a_bound": FEWEST_COMPARED,
+    "core_not_run": {},
     "below_floor": [],
     "cases": 5,
     "checks": ["repeatable"],
@@ -99,6 +108,7 @@ HAPPENED = {
     "died": ["item"],
     "findings": [{}],
     "share_of_ties": 0.5,
+    "core_not_run": {"llama": "KeyError"},
     "below_floor": ["few"],
 }
 
@@ -121,6 +131,18 @@ def test_a_finding_ends_with_one(folder):
     a_finding(folder)
     assert summary(folder)["exit_code"] == 1
     assert summary(folder, interrupted=True)["exit_code"] == 130
+
+
+def test_a_type_of_the_default_selection_that_does_not_run_ends_with_four(folder):
+    recorder = fill(folder, 3, close=False)
+    facts = {"outcome": "not-applicable", "cases": 0, "findings": []}
+    recorder.item("r0001-purity-kosmos-2", architecture="kosmos-2", reason="no such package", **facts)
+    assert summary(folder)["core_not_run"] == {}
+    recorder.item("r0001-purity-gpt2", architecture="gpt2", reason="KeyError: 'h'", **facts)
+    recorder.close()
+    made = summary(folder)
+    assert (made["exit_code"], made["core_not_run"]) == (4, {"gpt2": "KeyError: 'h'"})
+    assert made["exit_reason"] == "gpt2 is selected by default and does not run: KeyError: 'h'"
 
 
 def test_a_broken_item_ends_with_three(folder):

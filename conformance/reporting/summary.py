@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance import registry, upstream
 from conformance.architectures.cells import ENOUGH
+from conformance.architectures.core import CORE
 from conformance.events import KIND
 from conformance.files import write_atomically
 from conformance.findings import Finding, Findings
@@ -46,6 +47,7 @@ def summarise(options: Options, *, seconds: float, interrupted: bool = False) ->
         "items": _items(items, broken),
         "events": _events(cases),
         "cells": cells(items, cases),
+        "core_not_run": core_not_run(items),
         "not_reached": not_reached(options, cases),
         "below_floor": below_floor(options, cases),
         "figures": figures(records),
@@ -74,6 +76,9 @@ def exit_code(summary: Json) -> tuple[int, str]:
         return 1, counted(len(summary["findings"]), "finding")
     if summary["share_of_ties"] > MOST_TIES and summary["compared_within_a_bound"] >= FEWEST_COMPARED:
         return 4, f"{summary['share_of_ties']:.1%} ties, more than {MOST_TIES:.0%}"
+    if summary["core_not_run"]:
+        name, reason = next(iter(summary["core_not_run"].items()))
+        return 4, f"{name} is selected by default and does not run: {reason}"
     if summary["below_floor"]:
         return 4, "not enough was exercised: " + first_few(summary["below_floor"])
     if not summary["cases"]:
@@ -151,6 +156,16 @@ def vacuous(options: Options, cases: list[Json]) -> list[str]:
         if label != "not-applicable" and not label.startswith("blocked-by")
     }
     return [f"{check}: compared nothing" for check in options.checks if check not in compared]
+
+
+def core_not_run(items: list[Json]) -> dict[str, str]:
+    """The types of the default selection that this release has and cannot run: type → why.
+
+    They need no further package, so that a release in which one of them does not run is at fault.
+    """
+    return {
+        r["architecture"]: r["reason"] for r in items if r["outcome"] == "not-applicable" and r["architecture"] in CORE
+    }
 
 
 def below_floor(options: Options, cases: list[Json]) -> list[str]:
