@@ -12,15 +12,6 @@ from conformance.outcome import Outcome
 from conformance.tying import traits_of
 
 SETTINGS = ("rows: one", "rows: several", "rows: padded", "sampling: on", "dtype: float64", "attention: sdpa")
-STOPS = (
-    "stop: length",
-    "stop: eos first",
-    "stop: eos middle",
-    "stop: eos last",
-    "stop: eos given, never met",
-    "stop: criterion",
-    "stop: rows differ",
-)
 TOLD = (
     "limit: max_length",
     "limit: both",

@@ -21,7 +21,6 @@ OPTIONS = pytest.StashKey[Options]()
 WORKER = pytest.StashKey["Worker"]()
 SUMMARY = pytest.StashKey[dict[str, Any]]()
 STARTED = pytest.StashKey[float]()
-REPORT_FOLDER = "reports"
 
 
 class Told:

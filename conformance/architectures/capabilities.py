@@ -63,23 +63,21 @@ def build_model(name: str, settings: Mapping[str, Json], attention: str = "eager
 def facts(name: str) -> Mapping[str, Json]:
     """What was measured about running a type and cannot be found out by trying once: name of the fact → reason.
 
-    `stepwise_oracle`, `stepwise_oracle_padded`: see `stepwise_reason`. `selects`: the attribute that limits how many
-    keys are kept. `noisy`: equal computations differ by more than the general bound. `cache_kinds`: kinds to replace.
-    `no_position_ids`: explicit positions do not work although the forward has a parameter for them. `no_window`: a
-    window in its config has no effect. `whole_prompt`: why a prompt in parts is another one. `insensitive`: planted
-    fault (or `kind: fault`) → why the next logits need not show it. `reads`: the attribute that limits how many of the
-    entries in its cache the next token reads.
+    `stepwise_oracle`: see `stepwise_reason`. `selects`: the attribute that limits how many keys are kept. `noisy`:
+    equal computations differ by more than the general bound. `cache_kinds`: kinds to replace. `no_position_ids`:
+    explicit positions do not work although the forward has a parameter for them. `no_window`: a window in its config
+    has no effect. `whole_prompt`: why a prompt in parts is another one. `insensitive`: planted fault (or `kind: fault`)
+    → why the next logits need not show it. `reads`: the attribute that limits how many of the entries in its cache the
+    next token reads.
     """
     return override(name).facts
 
 
-def stepwise_reason(name: str, settings: Mapping[str, Json], length: int, padded: bool = False) -> str:
+def stepwise_reason(name: str, settings: Mapping[str, Json], length: int) -> str:
     """Why one forward over `length` tokens is not what step-by-step recomputation gives; "" where it is."""
     known = facts(name)
     if "stepwise_oracle" in known:
         return str(known["stepwise_oracle"])
-    if padded and "stepwise_oracle_padded" in known:
-        return str(known["stepwise_oracle_padded"])
     selects = known.get("selects")
     if isinstance(selects, dict):
         kept = settings.get(str(selects["attribute"]))

@@ -47,7 +47,7 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ("an offloaded cache needs CUDA", lambda runs: plan_of(runs).cache != "offloaded"),
     (
         "generate does not choose the cache of this type",
-        lambda runs: _chooses(runs) or plan_of(runs).cache == "default",
+        lambda runs: runs.has_default_cache or plan_of(runs).cache == "default",
     ),
     (
         "the layers are not all of full attention",
@@ -80,10 +80,6 @@ def of_steps(runs: Runs, tell: Callable[[Step], Comparison | None], wanted: Call
     for step in steps:
         result += tell(step) or Comparison()
     return result
-
-
-def _chooses(runs: Runs) -> bool:
-    return runs.has_default_cache
 
 
 def _all_full(runs: Runs) -> bool:

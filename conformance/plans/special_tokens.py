@@ -125,21 +125,6 @@ def plainly(ids: dict[str, Id]) -> dict[str, Id]:
     return {"eos": Id(form="list", values=tuple(eos)), "pad": Id(form="number", values=(pad,))}
 
 
-FORMS = ("none", "number", "list", "tuple", "scalar", "tensor")
-TOKENS, MODES = ("bos", "eos", "pad", "decoder_start"), ("greedy", "beams", "lookup", "assisted")
-ODD = ("on meta", "empty", "negative", "beyond the vocabulary", "fraction", "bool", "duplicate")
-EVENTS = (
-    *(f"{name} as {form}" for name in TOKENS for form in FORMS),
-    *(f"mode: {mode}" for mode in MODES),
-    *(f"ids: {kind}" for kind in ODD),
-    "ids: end token met",
-    "pad: taken from eos",
-    "device: the model's",
-    "threads: several",
-    "told: by keyword",
-)
-
-
 class SpecialTokensPlan(Plan, family="special_tokens"):
     """Four ids, and how they are asked for.
 
