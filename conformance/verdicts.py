@@ -7,8 +7,11 @@ from typing import Any, Literal
 
 Status = Literal["pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable"]
 STATUSES: tuple[Status, ...] = ("pass", "fail", "tie", "known", "blocked-by", "allowed", "not-applicable")
-
-
+# Of a difference: what it is, in a word.
+KINDS = frozenset(
+    {"values", "tokens", "length", "shape", "nan", "infinity", "missing", "changed", "added", "removed", "crash"}
+    | {"hang", "tied", "untied", "silent", "unclear", "accused"}
+)
 STEP_TOO_MANY = "step too many"  # the field of an exception that only a step beyond what fits raises
 
 
@@ -16,9 +19,8 @@ STEP_TOO_MANY = "step too many"  # the field of an exception that only a step be
 class Difference:
     """Where two runs that should agree do not.
 
-    kind: crash, tokens, length, values, infinity, nan, shape, missing or changed; field: the outcome's field,
-    without step or row numbers; raised_in: the raising function of a crash. These three make a signature;
-    `where`, `expected` and `got` are for the reader.
+    kind: one of `KINDS`; field: the outcome's field, without step or row numbers; raised_in: the raising function of
+    a crash. These three make a signature; `where`, `expected` and `got` are for the reader. Raises ValueError.
     """
 
     kind: str
@@ -27,6 +29,10 @@ class Difference:
     got: str
     where: str = ""
     raised_in: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"no kind of difference: {self.kind!r}; there are {', '.join(sorted(KINDS))}")
 
     def __str__(self) -> str:
         place = f" at {self.where}" if self.where else ""

@@ -8,6 +8,7 @@ import pytest
 
 from conformance import registry
 from conformance.case import Settings, parse_case
+from conformance.verdicts import KINDS, Difference
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -36,3 +37,13 @@ def test_cases_shown_as_json_are_valid(page):
     for block in re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         if "prompt" in json.loads(block):
             parse_case(block)
+
+
+def test_every_kind_of_difference_is_told_of():
+    page = (ROOT / "docs" / "reference" / "summary.md").read_text(encoding="utf-8")
+    assert [kind for kind in sorted(KINDS) if f"`{kind}`" not in page] == []
+
+
+def test_a_difference_of_no_kind_is_refused():
+    with pytest.raises(ValueError, match="no kind of difference: 'other'"):
+        Difference("other", "logits", "1", "2")
