@@ -29,6 +29,13 @@ PLACEMENT = family(
         "a transfer": 0.03,
         "map: auto": 0.03,
         "loader: from_pretrained": 0.2,
+        "checkpoint: in shards": 0.05,
+        "checkpoint: loaded in another dtype": 0.03,
+        "checkpoint: devices as objects": 0.03,
+        "checkpoint: saved over itself": 0.03,
+        "stored: under targets": 0.02,
+        "stored: every name": 0.02,
+        "stored: bin": 0.02,
     },
     reachable=(
         "held: sim",
@@ -125,7 +132,7 @@ def _watch(runs: Runs) -> MetaReads:
 
 @check(
     PLACEMENT,
-    stands_on=["planning-never-crashes", "nothing-stranded-on-meta", "placed-groups-stay-tied", "no-op-reads-meta"],
+    stands_on=["placed-weights-are-the-same", "placed-groups-stay-tied", "no-op-reads-meta"],
     script="placed",
 )
 @guarded(can_run)
@@ -147,7 +154,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
     return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same"], bitwise=True, script="reloaded")
 @guarded(is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:

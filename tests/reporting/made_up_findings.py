@@ -9,6 +9,7 @@ from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
+from conformance.plans.placement import PlacementPlan
 from conformance.plans.prefill import PrefillPlan
 from conformance.plans.purity import PurityPlan
 from conformance.plans.rollback import RollbackPlan
@@ -36,6 +37,9 @@ BODIES = {
     "stranded": ("nothing-stranded-on-meta", ""),
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
+    "loaded": ("checkpoint-loads-as-saved", ""),
+    "weighed": ("placed-weights-are-the-same", ""),
+    "saved_over": ("saving-over-keeps-the-checkpoint", ""),
     "rollback": ("crop-round-trip", ""),
     "rollback_told": ("crop-round-trip", "", "mask sizes"),
     "rollback_stored": ("window-returns-to-its-size", "", "stored states"),
@@ -92,6 +96,10 @@ ASKED = {
     "static, streamed": ("streamer", PurityPlan(static=True, keywords=True)),
     "positions in turns": ("arrived", PrefillPlan(turns=(3,), only_new=True, positions=True)),
     "positions": ("drafted", PrefillPlan(drafter="lookup", positions=True)),
+    "torch's own format": ("loaded", PlacementPlan(stored="bin", loaded_as="bfloat16")),
+    "under targets": ("stranded", PlacementPlan(model="tied blocks", stored="under targets", shards=True)),
+    "devices as objects": ("weighed", PlacementPlan(map="parts", places=("cpu", "disk"), spelled="devices")),
+    "saved over": ("saved_over", PlacementPlan(places=("disk",), stored="every name", saved_over="shards")),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
 # Prompts with images or sound, by type: what shows that their bodies take them.
