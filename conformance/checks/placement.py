@@ -77,7 +77,7 @@ def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="grouped")
 @guarded(was_placed)
 @applies("the map itself splits a tied group", lambda runs: not runs.case.plan.split_tied)
 @applies("the model ties no weights", lambda runs: bool(tied_groups(of(runs).base)))
@@ -88,7 +88,7 @@ def placed_groups_stay_tied(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="mapped")
 @guarded(was_placed)
 def map_covers_the_model(runs: Runs) -> Comparison:
     """A placed model says where its modules are: `hf_device_map` covers every one that has weights.
@@ -181,7 +181,7 @@ def _not_as_before(unplaced: Placed, again: Placed, when: str) -> Difference | N
     return None
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="configured")
 @guarded(was_placed)
 def placement_changes_no_config(runs: Runs) -> Comparison:
     """Placing a model leaves its config and its generation config as the same loader makes them without a map."""
@@ -191,7 +191,7 @@ def placement_changes_no_config(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, bitwise=True)
+@check(PLACEMENT, bitwise=True, script="unnamed")
 @guarded(cannot_be_had)
 @applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
 def stranded_weight_is_named(runs: Runs) -> Comparison:

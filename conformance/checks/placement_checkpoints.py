@@ -48,7 +48,7 @@ def placed_weights_are_the_same(runs: Runs) -> Comparison:
     return Comparison.of(Difference("changed", "weights", "as undispatched", wrong)) if wrong else Comparison()
 
 
-@check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"], script="saved_over")
+@check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"])
 @guarded(loads_a_checkpoint)
 @applies("it is not saved where it was loaded from", lambda runs: bool(runs.case.plan.saved_over))
 @guarded(can_run)

@@ -140,9 +140,8 @@ class PlacementPlan(Plan, family="placement"):
 
     def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """How a checkpoint is written."""
-        renamed = self.stored in ("under targets", "every name")
-        return {"stored": "stored_bin" if self.stored == "bin" else "stored_renamed" if renamed else "stored"}
+        return {"stored": "stored_bin"} if self.stored == "bin" else {}
 
     def stands_alone(self) -> bool:
-        """Only without accelerators and recipes of models: those are this project's, or not everybody's."""
-        return not self.accelerated and not self.by_itself
+        """Only without what is this project's, or not everybody's: accelerators, recipes of models, renamed weights."""
+        return not self.accelerated and not self.by_itself and self.stored in ("once", "bin")

@@ -27,6 +27,7 @@ STANDARD = {
     "itertools",
     "json",
     "pathlib",
+    "re",
     "tokenizers",  # which transformers brings with it
     "collections",
     "contextlib",

@@ -11,8 +11,8 @@ from conformance.placing import checkpoints, models
 from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY, OFFLOADED_CACHE
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
+from conformance.placing.stranding import strand
 from conformance.plans.placement import MECHANISMS, PlacementPlan
-from conformance.reference.tying import declared_pairs
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "static": upstream.static_cache_settings(),
@@ -37,11 +37,9 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "SCALE": repr(scenario.case.model.init_scale),
         "REMAKE": _remake(plan, scenario),
         "PLACE": _place(recipe),
-        "LOAD": f"lambda model, folder: type(model).from_pretrained(folder, {_kept(recipe)}).eval()",
+        "LOAD": _load(recipe),
         "SHARDS": _text(files if plan.shards else {}),
-        "OVER": _text(files if plan.saved_over == "shards" else {}),
-        "TIES": _text(sorted(declared_pairs(model).items())),
-        "KEEP": str(plan.stored == "every name"),
+        "LOST": _text([] if plan.stranded is None else strand(model, plan.stranded)),
         "CALL": _call(plan),
     }
 
@@ -81,6 +79,13 @@ def _place(recipe: Recipe) -> str:
     given = "model, off" if recipe.loader == "disk_offload" else "model"
     how = f'execution_device=torch.device("cpu"){buffers}'
     return f"lambda model, folder, off: accelerate.{recipe.loader}({given}, {how})"
+
+
+def _load(recipe: Recipe) -> str:
+    """The same without a placement; a loader that reads no checkpoint is given the model itself."""
+    if recipe.loader != "from_pretrained":
+        return "lambda model, folder: model"
+    return f"lambda model, folder: type(model).from_pretrained(folder, {_kept(recipe)}).eval()"
 
 
 def _map(recipe: Recipe) -> str:

@@ -23,4 +23,4 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     wanted = running(LOAD(base, folder))
     names = [name for name in wanted if name in got]
     wrong = [n for n in names if got[n].dtype != wanted[n].dtype or not torch.equal(got[n], wanted[n])]
-    return dict.fromkeys(wrong or ["weights"], "the same"), dict.fromkeys(wrong, "differs") or {"weights": "the same"}
+    return dict.fromkeys(wrong or ["weights"], "same"), dict.fromkeys(wrong, "differs") or {"weights": "same"}
