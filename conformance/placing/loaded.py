@@ -47,10 +47,10 @@ def not_as_saved(saved: Any, loaded: Any) -> str | None:
 
 
 def change_one_weight(model: Any) -> None:
-    """Change a weight that is there and is its own, as training does, so that what is saved is not what was loaded."""
-    tied = {name for group in tied_groups(model) for name in group}
+    """Change a weight that is there, is its own and is saved, as training does; if there is one."""
+    kept = {name for group in tied_groups(model) for name in group} | upstream.never_saved(model)
     for name, weight in model.named_parameters():
-        if not (weight.is_meta or is_replaced(model, name) or name in tied):
+        if not (weight.is_meta or is_replaced(model, name) or name in kept):
             with torch.no_grad():
                 weight.mul_(0.5)
             return

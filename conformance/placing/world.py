@@ -241,10 +241,13 @@ class World:
         own = self.folder / "saved over"
         assert isinstance(self.checkpoint, Path)
         shutil.copytree(self.checkpoint, own)
-        with self.present():
-            placed = self._described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
-            change_one_weight(placed.model)
-            weights = running_weights(placed.model)
+        try:
+            with self.present():
+                placed = self._described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
+                change_one_weight(placed.model)
+                weights = running_weights(placed.model)
+        except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
+            return SavedOver({}, Placed(crash=self._crash(error)), Outcome(), Outcome())
         before = self.outcome(placed)
         again = self._saved_and_loaded(placed, own.name, shards=self.plan.saved_over == "shards")
         return SavedOver(weights, again, before, self.outcome(placed))
