@@ -11,19 +11,23 @@ from conformance.strategies.ranges import Span, rarely, whole_numbers
 
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
 PERCENT = st.integers(3, 130)
+ROOMY = st.integers(150, 450)  # per cent on each accelerator: enough for the model, however it is shared out
+STORED = ("once", "once", "once", "under targets", "every name", "bin")
 
 
 @st.composite
 def placements(draw: st.DrawFn, *, accelerators: Span = (0, 0), stranded: bool | None = None) -> PlacementPlan:
-    """How a model is loaded, with which map, and where its parts go; it decodes plainly.
+    """How a model is stored and loaded, with which map, and where its parts go; it decodes plainly.
 
     accelerators: a range for how many there are, none by default. stranded: whether a part is left on `meta` with
     nothing that brings it; None leaves that to the draw, once in twelve. Shrinks to the whole model on the CPU.
     """
     count = draw(whole_numbers("accelerators", accelerators, 0, 4))
     left = draw(rarely(True, False, one_in=12)) if stranded is None else stranded
+    recipe = draw(recipes(accelerators=count))
     return PlacementPlan(
-        **draw(recipes(accelerators=count)),
+        **recipe,
+        **(draw(checkpoints()) if recipe["loader"] == "from_pretrained" else {}),
         accelerators=count,
         offload_buffers=draw(rarely(True, False, one_in=6)),
         stranded=draw(st.integers(0, 15)) if left else None,
@@ -40,7 +44,8 @@ def recipes(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
         offloads = draw(st.sampled_from(("cpu_offload", "disk_offload")))
         return {**recipe, "loader": offloads, "places": (devices or ["cpu"])[:1]}
     if draw(st.booleans()) and loader == "from_pretrained":
-        budget = draw(st.tuples(*[PERCENT] * (accelerators + 1)))
+        share = ROOMY if accelerators and draw(rarely(True, False, one_in=4)) else PERCENT
+        budget = draw(st.tuples(*[share] * accelerators, PERCENT))
         return {**recipe, "map": draw(st.sampled_from(PLANNED)), "budget": budget}
     place = st.sampled_from(("cpu", "disk", *devices, *devices))
     if draw(rarely(True, False, one_in=3)):
@@ -50,4 +55,16 @@ def recipes(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
         "map": "parts",
         "places": tuple(draw(st.lists(place, min_size=2, max_size=6))),
         "split_tied": draw(rarely(True, False, one_in=3)),
+    }
+
+
+@st.composite
+def checkpoints(draw: st.DrawFn) -> dict[str, Any]:
+    """In which form a checkpoint is, how it is loaded, and what is saved again; shrinks to one plain file."""
+    return {
+        "stored": draw(st.sampled_from(STORED)),
+        "shards": draw(rarely(True, False, one_in=3)),
+        "loaded_as": draw(rarely(draw(st.sampled_from(("float16", "bfloat16"))), "", one_in=6)),
+        "spelled": draw(rarely("devices", "words", one_in=5)),
+        "saved_over": draw(rarely(draw(st.sampled_from(("whole", "shards"))), "", one_in=4)),
     }

@@ -29,6 +29,13 @@ PLACEMENT = family(
         "a transfer": 0.03,
         "map: auto": 0.03,
         "loader: from_pretrained": 0.2,
+        "checkpoint: in shards": 0.05,
+        "checkpoint: loaded in another dtype": 0.03,
+        "checkpoint: devices as objects": 0.03,
+        "checkpoint: saved over itself": 0.03,
+        "stored: under targets": 0.02,
+        "stored: every name": 0.02,
+        "stored: bin": 0.02,
     },
     reachable=(
         "held: sim",
@@ -70,7 +77,7 @@ def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="grouped")
 @guarded(was_placed)
 @applies("the map itself splits a tied group", lambda runs: not runs.case.plan.split_tied)
 @applies("the model ties no weights", lambda runs: bool(tied_groups(of(runs).base)))
@@ -81,7 +88,7 @@ def placed_groups_stay_tied(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="mapped")
 @guarded(was_placed)
 def map_covers_the_model(runs: Runs) -> Comparison:
     """A placed model says where its modules are: `hf_device_map` covers every one that has weights.
@@ -125,7 +132,7 @@ def _watch(runs: Runs) -> MetaReads:
 
 @check(
     PLACEMENT,
-    stands_on=["planning-never-crashes", "nothing-stranded-on-meta", "placed-groups-stay-tied", "no-op-reads-meta"],
+    stands_on=["placed-weights-are-the-same", "placed-groups-stay-tied", "no-op-reads-meta"],
     script="placed",
 )
 @guarded(can_run)
@@ -147,7 +154,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
     return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, script="reloaded")
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same"], bitwise=True, script="reloaded")
 @guarded(is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
@@ -174,7 +181,7 @@ def _not_as_before(unplaced: Placed, again: Placed, when: str) -> Difference | N
     return None
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True)
+@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="configured")
 @guarded(was_placed)
 def placement_changes_no_config(runs: Runs) -> Comparison:
     """Placing a model leaves its config and its generation config as the same loader makes them without a map."""
@@ -184,7 +191,7 @@ def placement_changes_no_config(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, bitwise=True)
+@check(PLACEMENT, bitwise=True, script="unnamed")
 @guarded(cannot_be_had)
 @applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
 def stranded_weight_is_named(runs: Runs) -> Comparison:

@@ -8,7 +8,7 @@ from conformance.checks.placement import PLACEMENT
 from conformance.placing.comparing import compare_calls
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import can_run, cannot_be_had, draws_apart, of
-from conformance.placing.planned_maps import map_of, promised_otherwise
+from conformance.placing.planned_maps import map_of, may_need_more, promised_otherwise
 from conformance.placing.right_map import too_much
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
@@ -34,6 +34,28 @@ def planned_map_keeps_within_memory(runs: Runs) -> Comparison:
     if reason := promised_otherwise(runs, device_map):
         return Comparison(allowed=[f"{reason}: {found}"])
     return Comparison.of(Difference("values", "max_memory", "no place holds more than it may", found))
+
+
+@check(PLACEMENT, stands_on=["planned-map-keeps-within-memory"], bitwise=True)
+@guarded(cannot_be_had)
+@applies("the map is the case's own", lambda runs: runs.case.plan.planned)
+@applies("a part is left on meta on purpose", lambda runs: runs.case.plan.stranded is None)
+@applies("there is no accelerator", lambda runs: runs.case.plan.accelerated)
+@guarded(may_need_more)
+@applies("nothing was planned", lambda runs: map_of(runs) is not None)
+def planned_map_fills_accelerators_first(runs: Runs) -> Comparison:
+    """A map that is planned offloads nothing where every accelerator has ample room: its share, and three parts more.
+
+    "giving priority to GPUs, then offload on CPU and finally offload to disk": what is offloaded needlessly is brought
+    again in every forward. A part is the largest of those that are never cut, tied ones taken together.
+    """
+    device_map = map_of(runs)
+    assert device_map is not None
+    away = sorted(name for name, place in device_map.items() if not isinstance(place, int))
+    if not away:
+        return Comparison()
+    got = f"{', '.join(away[:3])} on {device_map[away[0]]} ({len(away)} in all)"
+    return Comparison.of(Difference("values", "hf_device_map", "all on the accelerators, which have room", got))
 
 
 @check(

@@ -24,7 +24,7 @@ def _is_right_unplaced(runs: Runs) -> str | None:
     return None if alike else "stopping one step late leaves a trace without a placement"
 
 
-@check(PLACEMENT, stands_on=["placed-matches-unplaced"], compares="pair", bitwise=True)
+@check(PLACEMENT, stands_on=["placed-matches-unplaced"], compares="itself", bitwise=True)
 @guarded(beside_plain("late stop"))
 @guarded(_is_right_unplaced)
 @applies("the type keeps something from call to call", lambda runs: not keeps_state(runs.case.model.architecture))

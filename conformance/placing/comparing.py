@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from conformance.compare import compare_steps, scale_of
 from conformance.outcome import Outcome
+from conformance.snapshots import same
 from conformance.verdicts import Comparison, Difference
 
 # Where a config was loaded from, and by what: no part of what it says.
@@ -57,6 +60,17 @@ def _other_tokens(placed: Outcome, unplaced: Outcome) -> Difference:
     assert placed.sequences is not None
     assert unplaced.sequences is not None
     return Difference("tokens", "sequences", str(unplaced.sequences.tolist()), str(placed.sequences.tolist()))
+
+
+def other_weights(expected: Mapping[str, torch.Tensor], got: Mapping[str, torch.Tensor]) -> str | None:
+    """The first weight that has another dtype or other values, or None; one that is not there is no matter of this."""
+    for name in sorted({*expected} & {*got}):
+        wanted, found = expected[name], got[name]
+        if wanted.dtype != found.dtype:
+            return f"{name} is {found.dtype}, not {wanted.dtype}"
+        if not same(wanted, found):
+            return f"{name} has other values"
+    return None
 
 
 def config_changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> dict[str, str]:

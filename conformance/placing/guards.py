@@ -5,14 +5,15 @@ from __future__ import annotations
 import torch
 
 from conformance.errors import NotBuildable
+from conformance.outcome import Crash
 from conformance.placing import devices
 from conformance.placing.world import World
 from conformance.registry import Guard
 from conformance.runs import Runs
 
 
-def world(runs: Runs) -> World | str:
-    """What the case is about, or why it cannot be had here."""
+def described(runs: Runs) -> World | str:
+    """What the case is about, whether or not it loads without a placement; or why it cannot be had here."""
 
     def make() -> World | str:
         if not hasattr(runs.subject, "place"):
@@ -22,13 +23,28 @@ def world(runs: Runs) -> World | str:
         if runs.case.plan.accelerated and runs.case.plan.by_itself:
             return "models that decode by themselves are placed without accelerators only"
         try:
-            made = World(runs)
+            return World(runs)
         except NotBuildable as error:
             return str(error)
-        crash = made.unplaced.crash
-        return made if crash is None else f"the same without a placement raises {crash.type}"
 
     return runs.once("placement world", make)
+
+
+def world(runs: Runs) -> World | str:
+    """What the case is about, or why it cannot be had here."""
+    made = described(runs)
+    crash = None if isinstance(made, str) else made.unplaced.crash
+    return made if crash is None else f"the same without a placement raises {crash.type}"
+
+
+def loads_a_checkpoint(runs: Runs) -> str | None:
+    """Why nothing is read from a checkpoint that was saved."""
+    made = described(runs)
+    if isinstance(made, str):
+        return made
+    if runs.case.plan.loader != "from_pretrained":
+        return "the loader reads no checkpoint"
+    return f"the model cannot be saved: {made.checkpoint}" if isinstance(made.checkpoint, Crash) else None
 
 
 def of(runs: Runs) -> World:
@@ -69,6 +85,8 @@ def can_run(runs: Runs) -> str | None:
     """Why the placed and the undispatched model cannot be compared."""
     if reason := is_whole(runs):
         return reason
+    if of(runs).dtype != of(runs).base.dtype:
+        return "it is loaded in a dtype of few digits, where rounding decides: its weights are compared"
     if runs.case.plan.mode == "offloaded cache" and not torch.cuda.is_available():
         return "an offloaded cache needs CUDA"
     crash = of(runs).unplaced_outcome.crash

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from conformance.placing.recipe import Recipe
 from conformance.reference.placement import plan_device_map
 from conformance.reference.planner import Device
+
+
+def load_installed(model_class: Any, folder: Path, **kept: Any) -> Any:
+    """The model of a checkpoint, placed nowhere."""
+    return model_class.from_pretrained(folder, **kept).eval()
 
 
 def place_installed(recipe: Recipe) -> Any:
@@ -41,12 +47,12 @@ def _from_pretrained(recipe: Recipe) -> Any:
         type(recipe.model)
         .from_pretrained(
             recipe.checkpoint,
-            device_map=recipe.device_map,
+            device_map=recipe.told,
             max_memory=recipe.max_memory,
             offload_folder=str(recipe.offload_folder),
             offload_buffers=recipe.offload_buffers,
             attn_implementation=recipe.model.config._attn_implementation,
-            dtype=recipe.model.dtype,
+            dtype=recipe.model.dtype if recipe.dtype is None else recipe.dtype,
         )
         .eval()
     )
@@ -57,7 +63,7 @@ def _dispatch_model(recipe: Recipe) -> Any:
 
     return dispatch_model(
         recipe.model,
-        device_map=recipe.device_map,
+        device_map=recipe.told,
         offload_dir=str(recipe.offload_folder),
         offload_buffers=recipe.offload_buffers,
         skip_keys=getattr(recipe.model, "_skip_keys_device_placement", None),

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.placing.guards import of
+from conformance.placing.recipe import size_of
 from conformance.placing.right_map import Place, too_much
+from conformance.reference.planner import make_units
 from conformance.runs import Runs
+
+PARTS_MORE = 3  # whatever the order in which parts are put, what is left of a device is less than the next of them
 
 
 def map_of(runs: Runs) -> dict[str, Place] | None:
@@ -55,3 +59,16 @@ def promised_otherwise(runs: Runs, device_map: Mapping[str, Place]) -> str | Non
     if too_much(own.base, device_map, promised, buffers=False) is None:
         return "limits are promised for parameters, not for buffers"
     return None
+
+
+def may_need_more(runs: Runs) -> str | None:
+    """Why a planner may have to offload: an accelerator that cannot take its share of the model and three parts more.
+
+    A share is what each takes where the first takes nothing, as `balanced_low_0` has it.
+    """
+    own = of(runs)
+    whole = set(getattr(own.base, "_no_split_modules", None) or ())
+    part = max((unit.size for unit in make_units(own.base, whole)), default=0)
+    room = [size for place, size in (own.recipe.max_memory or {}).items() if place != "cpu"]
+    share = size_of(own.base) / max(1, len(room) - 1)
+    return None if min(room) >= share + PARTS_MORE * part else "an accelerator has no ample room"

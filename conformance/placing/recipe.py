@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from conformance.plans.placement import Place, PlacementPlan
@@ -20,7 +21,8 @@ class Recipe:
     """What a subject is asked to do with a model.
 
     model: the unplaced one; checkpoint: a folder in which it was saved; device_map: module names → devices, or the
-    name of a way to plan one within max_memory (bytes); offload_folder: where what goes to the disk may be written.
+    name of a way to plan one within max_memory (bytes); offload_folder: where what goes to the disk may be written;
+    dtype: that of the loaded model (None: the unplaced one's); as_devices: a given map is told by `torch.device`s.
     """
 
     model: Any
@@ -30,6 +32,15 @@ class Recipe:
     device_map: dict[str, Device] | str
     max_memory: dict[Device, int] | None = None
     offload_buffers: bool = False
+    dtype: torch.dtype | None = None
+    as_devices: bool = False
+
+    @property
+    def told(self) -> dict[str, Any] | str:
+        """The device map as the loader is told it. The disk is no device of torch's."""
+        if isinstance(self.device_map, str) or not self.as_devices:
+            return self.device_map
+        return {name: place if place == "disk" else torch.device(place) for name, place in self.device_map.items()}
 
     @property
     def run_on(self) -> Device:
@@ -40,6 +51,18 @@ class Recipe:
 
 def recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path) -> Recipe:
     """The plan for this model. Module names come from the reference planner's cut of it."""
+    found = _recipe_of(plan, model, checkpoint, offload_folder)
+    return replace(found, dtype=loaded_dtype(plan, model), as_devices=plan.spelled == "devices")
+
+
+def loaded_dtype(plan: PlacementPlan, model: Any) -> torch.dtype:
+    """The dtype that the loader is asked for."""
+    other = plan.loaded_as if plan.loader == "from_pretrained" else ""
+    found: torch.dtype = getattr(torch, other) if other else model.dtype
+    return found
+
+
+def _recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path) -> Recipe:
     given = (model, checkpoint, offload_folder, plan.loader)
     if plan.planned:
         return Recipe(*given, plan.map, _memory(plan, model), plan.offload_buffers)

@@ -25,9 +25,11 @@ from conformance.errors import NotOffered
 from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
-from conformance.placing import calls, devices, models
+from conformance.placing import calls, checkpoints, devices, models
+from conformance.placing.loaded import Weights, change_one_weight, running_weights
+from conformance.placing.loaders import load_installed
 from conformance.placing.on_planned_map import wrong_plan
-from conformance.placing.recipe import Recipe, recipe_of
+from conformance.placing.recipe import Recipe, loaded_dtype, recipe_of
 from conformance.placing.refusing import refused_clearly
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
@@ -57,6 +59,16 @@ class Placed:
         return PlacementReport() if self.model is None else audit_placement(self.model)
 
 
+@dataclass
+class SavedOver:
+    """A placed model saved where it was loaded from: its weights, what loads then, and its calls before and after."""
+
+    weights: Weights
+    again: Placed
+    before: Outcome
+    after: Outcome
+
+
 class World:
     """What the checks of the family look at. Raises NotBuildable where the type has no such model."""
 
@@ -81,7 +93,7 @@ class World:
         folder = self.folder / "saved"
         try:
             with MODEL_CODE.running():
-                self.copied().save_pretrained(folder)
+                checkpoints.save_as(self.plan, self.copied(), folder)
         except Exception as error:  # noqa: BLE001 - saving is the release's, too
             return Crash.of(error)
         return folder
@@ -96,11 +108,18 @@ class World:
         config = self.base.config
         try:
             with time_limit(), MODEL_CODE.running():
-                kept = {"attn_implementation": config._attn_implementation, "dtype": self.base.dtype}
-                model = type(self.base).from_pretrained(self.checkpoint, **kept).eval()
-        except Exception as error:  # noqa: BLE001 - loading without a placement is no check's concern here
+                kept = {"attn_implementation": config._attn_implementation, "dtype": self.dtype}
+                # A subject may have a loader of its own, which the checks of a placement then take for right.
+                load = getattr(self.runs.subject, "load", load_installed)
+                model = load(type(self.base), self.checkpoint, **kept)
+        except Exception as error:  # noqa: BLE001 - told by checkpoint-loads-as-saved
             return Placed(crash=Crash.of(error))
         return self._described(model)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype that the loader is asked for."""
+        return loaded_dtype(self.plan, self.base)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -211,18 +230,35 @@ class World:
                 placed = self._described(self._place(self.asked("offloaded again")))
         except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
             return {"at once": Placed(crash=self._crash(error))}
-        found = {"at once": self._saved_and_loaded(placed, "again")}
+        found = {"at once": self._saved_and_loaded(placed, "again", shards=self.plan.shards)}
         if found["at once"].crash is None and self.outcome(placed).crash is None:
-            found["after decoding"] = self._saved_and_loaded(placed, "again after decoding")
+            found["after decoding"] = self._saved_and_loaded(placed, "again after decoding", shards=self.plan.shards)
         return found
 
-    def _saved_and_loaded(self, placed: Placed, name: str) -> Placed:
+    @cached_property
+    def saved_over(self) -> SavedOver:
+        """A placed model that has decoded, saved where it was loaded from after one of its weights was changed."""
+        own = self.folder / "saved over"
+        assert isinstance(self.checkpoint, Path)
+        shutil.copytree(self.checkpoint, own)
+        try:
+            with self.present():
+                placed = self._described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
+                change_one_weight(placed.model)
+                weights = running_weights(placed.model)
+        except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
+            return SavedOver({}, Placed(crash=self._crash(error)), Outcome(), Outcome())
+        before = self.outcome(placed)
+        again = self._saved_and_loaded(placed, own.name, shards=self.plan.saved_over == "shards")
+        return SavedOver(weights, again, before, self.outcome(placed))
+
+    def _saved_and_loaded(self, placed: Placed, name: str, *, shards: bool) -> Placed:
         folder = self.folder / name
         try:
             with self.present(), time_limit(), MODEL_CODE.running():
-                placed.model.save_pretrained(folder)
+                checkpoints.save(placed.model, folder, shards=shards)
             with time_limit(), MODEL_CODE.running():
-                model = type(self.base).from_pretrained(folder, dtype=self.base.dtype)
+                model = type(self.base).from_pretrained(folder, dtype=self.dtype)
         except Exception as error:  # noqa: BLE001 - saving and loading are what is tested
             return Placed(crash=self._crash(error))
         return Placed(model)

@@ -20,6 +20,8 @@ Mode = Literal[
     "offloaded cache", "late stop", "crop", "special tokens",
 ]  # fmt: skip
 Hardware = Literal["sim", "cuda", "mps", "xpu"]
+Stored = Literal["once", "under targets", "every name", "bin"]
+Shards = Literal["", "whole", "shards"]
 MECHANISMS = ("late stop", "crop", "special tokens")
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
 
@@ -35,6 +37,12 @@ class PlacementPlan(Plan, family="placement"):
     place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on `model.device` as
     the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain decoding; stranded:
     the number of a part that is left on `meta` with nothing that brings it.
+
+    Of a loader that reads a checkpoint: stored: a tied weight is in it under its source's name, under the names that
+    are tied to that, under all of them, or all is in a file of torch's own format; shards: it is saved in several
+    files, and so is what is saved again; loaded_as: the dtype that the loader is asked for (none: the model's);
+    spelled: how a map names devices: by words, or as `torch.device`; saved_over: the placed model is saved where it
+    was loaded from, in one file or in several.
     """
 
     model: Model = "own"
@@ -43,13 +51,18 @@ class PlacementPlan(Plan, family="placement"):
     map: Map = "whole"
     places: Annotated[tuple[Place, ...], Field(min_length=1, max_length=8, strict=False)] = ("cpu",)
     split_tied: bool = False
-    budget: Annotated[tuple[Annotated[int, Field(ge=1, le=300)], ...], Field(max_length=5, strict=False)] = ()
+    budget: Annotated[tuple[Annotated[int, Field(ge=1, le=500)], ...], Field(max_length=5, strict=False)] = ()
     accelerators: Annotated[int, Field(ge=0, le=4)] = 0
     hardware: Hardware = "sim"
     offload_buffers: bool = False
     ids: Literal["embeddings", "model.device"] = "embeddings"
     mode: Mode = "plain"
     stranded: Annotated[int, Field(ge=0, le=63)] | None = None
+    stored: Stored = "once"
+    shards: bool = False
+    loaded_as: Literal["", "float16", "bfloat16"] = ""
+    spelled: Literal["words", "devices"] = "words"
+    saved_over: Shards = ""
 
     @property
     def own_generate(self) -> bool:
@@ -82,7 +95,14 @@ class PlacementPlan(Plan, family="placement"):
         found = {f"model: {self.model}", f"loader: {self.loader}", f"map: {self.map}", f"mode: {self.mode}"}
         found |= {"decodes by itself"} if self.by_itself else set()
         found |= {f"ids: {self.ids}"} | ({f"accelerators: {self.hardware}"} if self.accelerated else set())
+        found |= {f"stored: {self.stored}", *(f"checkpoint: {name}" for name in self._of_the_checkpoint())}
         return found | ({"left on meta"} if self.stranded is not None else set())
+
+    def _of_the_checkpoint(self) -> list[str]:
+        """What is not plain about loading and saving, but for how tied weights are stored."""
+        flags = {"in shards": self.shards, "loaded in another dtype": bool(self.loaded_as)}
+        flags |= {"devices as objects": self.spelled == "devices", "saved over itself": bool(self.saved_over)}
+        return [name for name, on in flags.items() if on]
 
     def traits(self) -> tuple[str, ...]:
         """What a failure needs: the recipe without the numbers, which places it names included."""
@@ -92,6 +112,7 @@ class PlacementPlan(Plan, family="placement"):
             "loader": self.loader,
             "ids": self.ids,
             "mode": self.mode,
+            "stored": self.stored,
         }
         plainest = type(self)()
         found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
@@ -101,7 +122,7 @@ class PlacementPlan(Plan, family="placement"):
         found += [f"place: {kind}" for kind in kinds]
         flags = {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
         flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
-        flags |= {"left on meta": self.stranded is not None}
+        flags |= {"left on meta": self.stranded is not None} | dict.fromkeys(self._of_the_checkpoint(), True)
         return (*found, *(name for name, on in flags.items() if on))
 
     def plainer(self) -> Iterator[Self]:
@@ -117,6 +138,10 @@ class PlacementPlan(Plan, family="placement"):
         if self.accelerators > 1:
             yield self.replace(accelerators=1, budget=self.budget[:1] + self.budget[-1:])
 
+    def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """How a checkpoint is written."""
+        return {"stored": "stored_bin"} if self.stored == "bin" else {}
+
     def stands_alone(self) -> bool:
-        """Only without accelerators and recipes of models: those are this project's, or not everybody's."""
-        return not self.accelerated and not self.by_itself
+        """Only without what is this project's, or not everybody's: accelerators, recipes of models, renamed weights."""
+        return not self.accelerated and not self.by_itself and self.stored in ("once", "bin")

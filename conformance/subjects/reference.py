@@ -9,7 +9,15 @@ from conformance.call import Call
 from conformance.reference import rollback, special_tokens
 from conformance.subjects.installed import Installed
 
-WORKS_ON_A_MAP = ("no-op-reads-meta", "placed-matches-unplaced", "save-and-reload-keeps-ties")
+WORKS_ON_A_MAP = (
+    "planning-never-crashes",
+    "nothing-stranded-on-meta",
+    "placed-weights-are-the-same",
+    "no-op-reads-meta",
+    "placed-matches-unplaced",
+    "save-and-reload-keeps-ties",
+    "saving-over-keeps-the-checkpoint",
+)
 
 
 class Reference:

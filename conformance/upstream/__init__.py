@@ -58,7 +58,7 @@ from conformance.upstream.layers import (
     told_of,
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
-from conformance.upstream.models import config_for, forward_parameters, model_class, one_kind_of_experts
+from conformance.upstream.models import config_for, forward_parameters, model_class, never_saved, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
 from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
@@ -130,6 +130,7 @@ __all__ = [
     "mask_sizes",
     "mechanism",
     "model_class",
+    "never_saved",
     "next_inputs",
     "no_advice_on_loading",
     "no_progress_bars",

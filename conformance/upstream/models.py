@@ -30,3 +30,8 @@ def one_kind_of_experts(model: Any) -> None:
     """Mixtures of experts compute the plain way, which is the same on every device; older releases know no other."""
     if hasattr(model, "set_experts_implementation"):
         model.set_experts_implementation("eager")
+
+
+def never_saved(model: Any) -> frozenset[str]:
+    """The weights that a model's class leaves out of checkpoints: they follow from its config, or are tied."""
+    return frozenset(model._keys_to_ignore_on_save or ())

@@ -9,6 +9,7 @@ from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings
 from conformance.findings import Finding
 from conformance.plans.cached import CachedPlan
+from conformance.plans.placement import PlacementPlan
 from conformance.plans.prefill import PrefillPlan
 from conformance.plans.purity import PurityPlan
 from conformance.plans.rollback import RollbackPlan
@@ -36,6 +37,12 @@ BODIES = {
     "stranded": ("nothing-stranded-on-meta", ""),
     "placed": ("placed-matches-unplaced", ""),
     "reloaded": ("save-and-reload-keeps-ties", ""),
+    "grouped": ("placed-groups-stay-tied", ""),
+    "mapped": ("map-covers-the-model", ""),
+    "configured": ("placement-changes-no-config", ""),
+    "unnamed": ("stranded-weight-is-named", ""),
+    "loaded": ("checkpoint-loads-as-saved", ""),
+    "weighed": ("placed-weights-are-the-same", ""),
     "rollback": ("crop-round-trip", ""),
     "rollback_told": ("crop-round-trip", "", "mask sizes"),
     "rollback_stored": ("window-returns-to-its-size", "", "stored states"),
@@ -92,6 +99,8 @@ ASKED = {
     "static, streamed": ("streamer", PurityPlan(static=True, keywords=True)),
     "positions in turns": ("arrived", PrefillPlan(turns=(3,), only_new=True, positions=True)),
     "positions": ("drafted", PrefillPlan(drafter="lookup", positions=True)),
+    "torch's own format": ("loaded", PlacementPlan(stored="bin", loaded_as="bfloat16")),
+    "devices as objects": ("weighed", PlacementPlan(map="parts", places=("cpu", "disk"), spelled="devices")),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
 # Prompts with images or sound, by type: what shows that their bodies take them.
@@ -105,6 +114,8 @@ SEEN = {
 # Modules that stand in the place of those that a body names: the body, its type ("" for the usual one), and the plan.
 FORMS: dict[str, tuple[str, str, Plan | None]] = {
     "arriving_embedded": ("arrived", "", PrefillPlan(embeds=True)),
+    "stored": ("loaded", "", PlacementPlan(shards=True)),
+    "stored_bin": ("loaded", "", PlacementPlan(stored="bin")),
     "begun": ("arrived", "", PrefillPlan(turns=(3,))),
     "helped_alone": ("drafted", "", PrefillPlan(drafter="early_exit")),
     "helped_other": ("drafted", "", PrefillPlan(drafter="other")),

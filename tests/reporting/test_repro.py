@@ -25,6 +25,9 @@ STANDARD = {
     "sys",
     "inspect",
     "itertools",
+    "json",
+    "pathlib",
+    "re",
     "tokenizers",  # which transformers brings with it
     "collections",
     "contextlib",
@@ -81,7 +84,9 @@ def is_short_and_stands_alone(finding: Finding, body: str) -> None:
     lines = script.splitlines()
     assert len(lines) <= 80 + uncounted(body)
     assert max(map(len, lines)) <= 120
-    allowed = STANDARD | ({"accelerate"} if registry.get(finding.signature.check).family == "placement" else set())
+    allowed = STANDARD | (
+        {"accelerate", "safetensors"} if registry.get(finding.signature.check).family == "placement" else set()
+    )
     assert {"torch", "transformers"} <= imported(script) - STANDARD <= {"numpy", "torch", "transformers"} | allowed
     assert "5.24.0" in (ast.get_docstring(ast.parse(script)) or "")
 

@@ -12,6 +12,7 @@ LOGITS = ("values", "logits")
 PLAIN: dict[str, Any] = {
     "model": "own", "by_itself": "", "loader": "from_pretrained", "map": "whole", "places": ("cpu",), "accelerators": 0,
     "hardware": "sim", "split_tied": False, "ids": "embeddings", "mode": "plain", "stranded": None,
+    "stored": "once", "shards": False, "loaded_as": "", "spelled": "words", "saved_over": "",
 }  # fmt: skip
 ON_THE_DISK = steered({**PLAIN, "places": ("disk",)})
 PLANNED = steered({**PLAIN, "map": "auto", "budget": (60,)})
@@ -126,6 +127,38 @@ FAULTS = (
         rare=True,
         steered=ON_THE_DISK,
         also={"no-op-reads-meta": "an op gives values of ids that have none"},
+    ),
+    Fault(
+        "checkpoint-loads-as-saved",
+        _seen(("changed", "loaded weights")),
+        placements.LosesTheLastFile,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "shards": True}),
+    ),
+    Fault(
+        "placed-weights-are-the-same",
+        _seen(("changed", "weights")),
+        placements.RoundsWeights,
+        examples=200,
+        rare=True,
+        steered=steered(PLAIN),
+    ),
+    Fault(
+        "saving-over-keeps-the-checkpoint",
+        _seen(("changed", "weights")),
+        placements.KeepsTheOldFile,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "saved_over": "whole"}),
+    ),
+    Fault(
+        "planned-map-fills-accelerators-first",
+        _seen(("values", "hf_device_map")),
+        planners.OffloadsWhatFits,
+        examples=200,
+        rare=True,
+        steered=steered({**OVER_TWO, "budget": (300, 300, 50)}),
     ),
     Fault(
         "placed-matches-unplaced",

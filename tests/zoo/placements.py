@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from conformance.placing.loaders import place_with_originals
+from conformance.placing.loaders import load_installed, place_with_originals
 from conformance.reference.tying import tied_groups
 from conformance.subjects.installed import Installed
 
@@ -119,10 +121,10 @@ class SavesAnother(Placer):
     def spoil(self, model: Any) -> None:
         right = model.save_pretrained
 
-        def save_pretrained(folder: Any) -> None:
+        def save_pretrained(folder: Any, **how: Any) -> None:
             for name in _present(model)[:1]:
                 model.get_parameter(name).data.add_(1.0)
-            right(folder)
+            right(folder, **how)
 
         model.save_pretrained = save_pretrained
 
@@ -140,6 +142,47 @@ class SavesAnotherLater(Placer):
 
     def spoil(self, model: Any) -> None:
         model.spoil_what_is_saved = lambda: SavesAnother().spoil(model)
+
+
+class LosesTheLastFile(Placer):
+    """Of a checkpoint in several files, takes the last for read."""
+
+    name = "loses-the-last-file"
+
+    def load(self, model_class: Any, folder: Path, **kept: Any) -> Any:
+        model = load_installed(model_class, folder, **kept)
+        index = folder / "model.safetensors.index.json"
+        where = json.loads(index.read_text())["weight_map"] if index.exists() else {}
+        for name, tensor in model.state_dict().items():
+            if where.get(name) == max(where.values(), default="none"):
+                tensor.zero_()
+        return model
+
+
+class RoundsWeights(Placer):
+    """Takes the weights through a dtype of fewer digits on the way."""
+
+    name = "rounds-weights"
+
+    def spoil(self, model: Any) -> None:
+        for name in _present(model):
+            weight = model.get_parameter(name).data
+            weight.copy_(weight.to(torch.bfloat16))
+
+
+class KeepsTheOldFile(Placer):
+    """Saves nothing where there is a checkpoint already."""
+
+    name = "keeps-the-old-file"
+
+    def spoil(self, model: Any) -> None:
+        right = model.save_pretrained
+
+        def save_pretrained(folder: Any, **how: Any) -> None:
+            if not list(Path(folder).glob("*.safetensors")):
+                right(folder, **how)
+
+        model.save_pretrained = save_pretrained
 
 
 class EditsConfigWhilePlacing(Placer):

@@ -55,6 +55,15 @@ class SplitsATiedGroup(Planner):
         return right
 
 
+class OffloadsWhatFits(Planner):
+    """Puts the last part on the disk, however much room there is."""
+
+    name = "offloads-what-fits"
+
+    def spoilt(self, recipe: Any, right: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        return {**right, list(right)[-1]: "disk"}
+
+
 class ForgetsAModule(Planner):
     """Leaves the last module out of the map."""
 

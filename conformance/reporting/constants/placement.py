@@ -7,10 +7,11 @@ from typing import Any
 
 from conformance import upstream
 from conformance.build import Scenario
-from conformance.placing import models
+from conformance.placing import checkpoints, models
 from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY, OFFLOADED_CACHE
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
+from conformance.placing.stranding import strand
 from conformance.plans.placement import MECHANISMS, PlacementPlan
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -28,12 +29,17 @@ def constants(scenario: Scenario) -> dict[str, str]:
     """NAME → source, of each that `scripts/frame.py` tells of this family."""
     plan = scenario.case.plan
     assert isinstance(plan, PlacementPlan)
-    recipe = recipe_of(plan, models.make(scenario, plan.model), Path("saved"), Path("offloaded"))
+    model = models.make(scenario, plan.model)
+    recipe = recipe_of(plan, model, Path("saved"), Path("offloaded"))
+    files = {"max_shard_size": checkpoints.most_bytes(model)}
     return {
         "WEIGHT_SEED": repr(scenario.case.model.weight_seed),
         "SCALE": repr(scenario.case.model.init_scale),
         "REMAKE": _remake(plan, scenario),
         "PLACE": _place(recipe),
+        "LOAD": _load(recipe),
+        "SHARDS": _text(files if plan.shards else {}),
+        "LOST": _text([] if plan.stranded is None else strand(model, plan.stranded)),
         "CALL": _call(plan),
     }
 
@@ -65,15 +71,38 @@ def _place(recipe: Recipe) -> str:
     buffers = ", offload_buffers=True" if recipe.offload_buffers else ""
     if recipe.loader == "from_pretrained":
         memory = f", max_memory={_text(recipe.max_memory)}" if recipe.max_memory else ""
-        kept = "dtype=model.dtype, attn_implementation=model.config._attn_implementation"
-        how = f"device_map={_text(recipe.device_map)}{memory}, offload_folder=off{buffers}, {kept}"
+        how = f"device_map={_map(recipe)}{memory}, offload_folder=off{buffers}, {_kept(recipe)}"
         return f"lambda model, folder, off: type(model).from_pretrained(folder, {how}).eval()"
     if recipe.loader == "dispatch_model":
-        how = f"{_text(recipe.device_map)}, offload_dir=off{buffers}, skip_keys=model._skip_keys_device_placement"
+        how = f"{_map(recipe)}, offload_dir=off{buffers}, skip_keys=model._skip_keys_device_placement"
         return f"lambda model, folder, off: accelerate.dispatch_model(model, {how})"
     given = "model, off" if recipe.loader == "disk_offload" else "model"
     how = f'execution_device=torch.device("cpu"){buffers}'
     return f"lambda model, folder, off: accelerate.{recipe.loader}({given}, {how})"
+
+
+def _load(recipe: Recipe) -> str:
+    """The same without a placement; a loader that reads no checkpoint is given the model itself."""
+    if recipe.loader != "from_pretrained":
+        return "lambda model, folder: model"
+    return f"lambda model, folder: type(model).from_pretrained(folder, {_kept(recipe)}).eval()"
+
+
+def _map(recipe: Recipe) -> str:
+    """The device map as the loader is told it."""
+    if isinstance(recipe.device_map, str) or not recipe.as_devices:
+        return _text(recipe.device_map)
+    told = {
+        name: '"disk"' if place == "disk" else f'torch.device("{place}")' for name, place in recipe.device_map.items()
+    }
+    return f"{{{', '.join(f'{_text(name)}: {place}' for name, place in told.items())}}}"
+
+
+def _kept(recipe: Recipe) -> str:
+    """What is asked of the loader whether or not it places."""
+    other = recipe.dtype is not None and recipe.dtype != recipe.model.dtype
+    dtype = str(recipe.dtype) if other else "model.dtype"
+    return f"dtype={dtype}, attn_implementation=model.config._attn_implementation"
 
 
 def _call(plan: PlacementPlan) -> str:

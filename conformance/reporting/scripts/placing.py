@@ -11,6 +11,7 @@ import accelerate  # noqa: F401 - what the constants hold uses it
 import transformers  # noqa: F401
 
 from conformance.reporting.scripts.frame import PLACE, REMAKE, SCALE, WEIGHT_SEED, fill, make_model
+from conformance.reporting.scripts.stored import store
 
 
 def base_model() -> Any:
@@ -23,7 +24,7 @@ def base_model() -> Any:
 def placed(base: Any) -> Any:
     """The same model where the report puts it."""
     model, folder, off = copy.deepcopy(base), tempfile.mkdtemp(), tempfile.mkdtemp()
-    model.save_pretrained(folder)
+    store(model, folder)
     model = PLACE(model, folder, off)
     model.generation_config = base.generation_config
     return model

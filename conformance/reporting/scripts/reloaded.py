@@ -9,16 +9,17 @@ from typing import Any
 
 import torch
 
-from conformance.reporting.scripts.frame import CALL, INPUTS, SETTINGS  # noqa: F401 - the call uses the others
+from conformance.reporting.scripts.frame import CALL, INPUTS, SETTINGS, SHARDS  # noqa: F401 - the call uses the others
 from conformance.reporting.scripts.placing import base_model, placed
 
 ROWS = "all"
+BEYOND = ("loaded_as",)
 
 
 def lost(model: Any, base: Any) -> dict[str, str]:
     """The weights of the undispatched model that are others, or none, after the placed one is saved and loaded."""
     folder = tempfile.mkdtemp()
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, **SHARDS)
     again = type(base).from_pretrained(folder, dtype=base.dtype).state_dict()
     return {n: "differs" for n, w in base.state_dict().items() if n not in again or not torch.equal(w, again[n])}
 
