@@ -155,6 +155,15 @@ def test_logits_are_compared_up_to_the_first_other_token():
     assert compare_calls(close, near, 5e-5).ties
 
 
+def test_a_near_choice_in_one_row_excuses_no_other_row():
+    logits = (torch.tensor([[1.0, 0.0], [1.00001, 1.0]]),)
+    right, wrong = (
+        Outcome(prompt_length=1, sequences=torch.tensor([[1, first], [1, 0]]), logits=logits, scores=logits)
+        for first in (0, 1)
+    )
+    assert [d.kind for d in compare_calls(wrong, right, 5e-5).differences] == ["tokens"]
+
+
 @pytest.mark.parametrize(
     "plan",
     [

@@ -47,13 +47,25 @@ def _shared_steps(placed: Outcome, unplaced: Outcome) -> int:
 
 
 def _first_other_token(placed: Outcome, unplaced: Outcome, relative: float) -> Comparison:
-    """A tie, where the two best scores of that step are closer than rounding; else a difference."""
+    """A tie, where in every row the two tokens of that step are closer than rounding; else a difference."""
     step = _shared_steps(placed, unplaced) - 1
-    best = unplaced.scores[step].topk(2, dim=-1).values
-    gap = float((best[:, 0] - best[:, 1]).min())
-    if gap <= 2 * relative * scale_of(list(unplaced.scores[step])):
-        return Comparison(ties=[f"step {step}: the two best tokens are {gap:.1e} apart"])
+    gaps = _gaps(placed, unplaced, step)
+    if gaps and max(gaps) <= 2 * relative * scale_of(list(unplaced.scores[step])):
+        return Comparison(ties=[f"step {step}: the two tokens are {max(gaps):.1e} apart"])
     return Comparison.of(_other_tokens(placed, unplaced))
+
+
+def _gaps(placed: Outcome, unplaced: Outcome, step: int) -> list[float]:
+    """How far apart the two tokens are in each row that has others; of beams, how near the two nearest candidates."""
+    assert placed.sequences is not None
+    assert unplaced.sequences is not None
+    scores, at = unplaced.scores[step], unplaced.sequences.shape[1] - unplaced.steps + step
+    if len(scores) != len(unplaced.sequences):
+        best = scores.topk(2, dim=-1).values
+        return [float((best[:, 0] - best[:, 1]).min())]
+    columns = (sequences[:, at : at + 1].flatten().tolist() for sequences in (unplaced.sequences, placed.sequences))
+    pairs = enumerate(zip(*columns, strict=False))
+    return [float(scores[row, wanted] - scores[row, got]) for row, (wanted, got) in pairs if wanted != got]
 
 
 def _other_tokens(placed: Outcome, unplaced: Outcome) -> Difference:
