@@ -19,7 +19,8 @@ from conformance.verdicts import Comparison, Difference
 @applies("the request is told plainly", lambda runs: plan_of(runs).otherwise and not plan_of(runs).by_itself)
 def told_otherwise_is_the_same(runs: Runs) -> Comparison:
     """A request told in another way is the same request: by keywords, by the model's own generation config, with the
-    encoder's output, with the positions that would be counted, without a mask where nothing is padded.
+    encoder's output or that of a tower for images, with the positions that would be counted, without a mask where
+    nothing is padded.
 
     Bitwise where only settings are told otherwise; else within the bound, compared under the tokens that it gives.
     """
@@ -44,7 +45,7 @@ def told_otherwise_is_the_same(runs: Runs) -> Comparison:
 def _computed_otherwise(runs: Runs) -> bool:
     """Whether something else than settings is told, so that kernels may be given other arguments."""
     plan = plan_of(runs)
-    return plan.encoded or plan.unmasked or plan.positions
+    return plan.encoded or plan.seen or plan.unmasked or plan.positions
 
 
 @check(PURITY, script="returned", bitwise=True)

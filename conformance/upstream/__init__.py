@@ -46,6 +46,7 @@ from conformance.upstream.forwards import (
     tells_first,
     told_first,
 )
+from conformance.upstream.images import ENCODED_IMAGES, encoded_images, takes_encoded_images
 from conformance.upstream.layers import (
     RECORD,
     allocate,
@@ -78,6 +79,7 @@ __all__ = [
     "COUNTED",
     "COUNTED_UNTIL_FULL",
     "ENCODED",
+    "ENCODED_IMAGES",
     "FLASH",
     "FOR_WANT_OF_A_CACHE",
     "FULL_AT",
@@ -110,6 +112,7 @@ __all__ = [
     "crop_takes_a_count",
     "drafts_blocks",
     "eight_bits",
+    "encoded_images",
     "encoded_positions",
     "file_reader_knows",
     "first_inputs",
@@ -150,6 +153,7 @@ __all__ = [
     "special_token_warnings",
     "special_tokens_know_the_batch",
     "static_cache_settings",
+    "takes_encoded_images",
     "tells_first",
     "told_first",
     "told_of",
