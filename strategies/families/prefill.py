@@ -117,6 +117,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
                 "ngrams": 0,
                 "assistant_static": False,
                 "assistant_own": draw(rarely("penalty", "nothing", one_in=3)),
+                "words_again": draw(rarely(True, False, one_in=3)),
             }
         elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
@@ -137,9 +138,17 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     if drafter != "none":
         fields["streamed"] = draw(rarely(True, False, one_in=5))
         fields["assistant_retyped"] = _two_dtypes(model) and draw(rarely(True, False, one_in=12))
+    fields["watermark"] = draw(_watermarks) if drafter != "translated" else ""
     if settings.do_sample:
         fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
+        fields["top_k"] = draw(rarely(4, 0, one_in=4))
+        fields["top_p"] = draw(rarely(0.8, 1.0, one_in=4))
     return PrefillPlan(**fields)
+
+
+_watermarks = rarely(True, False, one_in=14).flatmap(
+    lambda put: st.sampled_from(("synthid", "synthid", "green")) if put else st.just("")
+)
 
 
 def _two_dtypes(model: ModelSpec) -> bool:
