@@ -17,6 +17,7 @@ from conformance.drafting.processors import stop_conditions
 from conformance.drafting.translated import tokenizers
 from conformance.plans.prefill import MODELS
 
+MOST_AHEAD = 3  # layers that come after a model's own
 FIRST = 2  # a token of every vocabulary, to be forced
 
 
@@ -39,7 +40,15 @@ class Calls(Parts):
             own = model.generation_config
             own.num_assistant_tokens, own.num_assistant_tokens_schedule = self.plan.most, self.plan.schedule
             own.assistant_confidence_threshold = self.plan.threshold
+        if "draft" in parts and self.ahead:
+            upstream.tell_of_layers_ahead(model, min(self.plan.most, MOST_AHEAD))
         return model
+
+    @property
+    def ahead(self) -> bool:
+        """Whether layers draft that come after the model's own: of a type whose checkpoints have some, for text."""
+        known = upstream.drafts_ahead() and upstream.knows_layers_ahead(self.scenario.config)
+        return self.plan.drafter == "ahead" and known and not self.scenario.media
 
     def begun(self) -> Any:
         """A new model that has had the earlier turns.
@@ -140,6 +149,8 @@ class Calls(Parts):
             return {"assistant_early_exit": min(plan.exit_layer, layers)}
         if drafts_blocks(self.scenario, plan):
             return dict(upstream.FLASH)
+        if self.plan.drafter == "ahead":
+            return dict(upstream.AHEAD) if self.ahead else {"prompt_lookup_num_tokens": plan.most}
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:

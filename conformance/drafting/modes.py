@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.drafting.assistants import assistant
 from conformance.drafting.calls import Calls
 from conformance.drafting.media_use import MediaUse
@@ -19,6 +21,7 @@ from conformance.drafting.processors import After, Forced
 from conformance.drafting.turns import FirstTurnRaised, earlier_turns
 from conformance.outcome import Crash, Outcome
 from conformance.runs import Runs
+from conformance.weights import fill
 
 STEERS = ("guidance_scale", "watermarking_config", "temperature", "top_k", "top_p")  # not told where tokens are forced
 
@@ -47,7 +50,13 @@ class Modes(Calls):
         if "draft" in parts and self.plan.words_again and self.plan.drafter == "translated":
             self.runs.once("used words", lambda: self._other_assistant(parts))
         probes = (Preparations(), Belongings(), MediaUse())
-        return self.runs.run(call, model=model, stream=stream, watch=True, probes=probes)
+        with self._layers_ahead() if "draft" in parts and self.ahead else nullcontext():
+            return self.runs.run(call, model=model, stream=stream, watch=True, probes=probes)
+
+    def _layers_ahead(self) -> AbstractContextManager[None]:
+        """Layers that draft are the model's as drawn for an assistant: by another seed, at the same scale."""
+        seed, scale = self.plan.assistant_seed, self.runs.case.model.init_scale
+        return upstream.layers_ahead(lambda layers: fill(layers, seed, scale))
 
     def plain_under(self, outcome: Outcome) -> Outcome:
         """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from conformance.case import Case, Plan
 
 Drafter = Literal[
-    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated"
+    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated", "ahead"
 ]
 MODELS = (
     "same",
@@ -138,7 +138,7 @@ class PrefillPlan(Plan, family="prefill"):
         """
         filled = self.continues and self.static and self.made_by == "assisted"
         embedded = self.embeds and (self.continues or self.bare or self.positions)
-        unusual = self.assistant_retyped or self.drafter in ("block", "translated") or self.watermark
+        unusual = self.assistant_retyped or self.drafter in ("block", "translated", "ahead") or self.watermark
         return not (filled or embedded or unusual)
 
     def rests_on(self, check: str) -> bool:

@@ -58,6 +58,13 @@ from conformance.upstream.layers import (
     records,
     told_of,
 )
+from conformance.upstream.layers_ahead import (
+    AHEAD,
+    drafts_ahead,
+    knows_layers_ahead,
+    layers_ahead,
+    tell_of_layers_ahead,
+)
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import config_for, forward_parameters, model_class, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
@@ -75,6 +82,7 @@ from conformance.upstream.special_tokens import (
 )
 
 __all__ = [
+    "AHEAD",
     "CACHE_NAMES",
     "COUNTED",
     "COUNTED_UNTIL_FULL",
@@ -110,6 +118,7 @@ __all__ = [
     "can_record",
     "config_for",
     "crop_takes_a_count",
+    "drafts_ahead",
     "drafts_blocks",
     "eight_bits",
     "encoded_images",
@@ -124,9 +133,11 @@ __all__ = [
     "has_default_cache",
     "is_cache",
     "keep_cache",
+    "knows_layers_ahead",
     "kwargs_at",
     "lacks",
     "lacks_python_backend",
+    "layers_ahead",
     "layers_of",
     "length_of",
     "lossless_layer",
@@ -154,6 +165,7 @@ __all__ = [
     "special_tokens_know_the_batch",
     "static_cache_settings",
     "takes_encoded_images",
+    "tell_of_layers_ahead",
     "tells_first",
     "told_first",
     "told_of",
