@@ -7,16 +7,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.plans.steering import Steering
+from conformance.strategies.ranges import rarely
 
 PENALTIES = (1.5, 0.7, 1.2)
 LEFT_OVER = 8  # tokens that are never forbidden together
 
 
 @st.composite
-def steerings(draw: st.DrawFn, *, vocabulary: int, length: int, sampled: bool = False) -> Steering:
+def steerings(
+    draw: st.DrawFn, *, vocabulary: int, length: int, sampled: bool = False, encoder: bool = False
+) -> Steering:
     """A steering of a prompt whose first row has this length; shrinks to a repetition penalty.
 
-    `sampled` adds what only sampling knows.
+    `sampled` adds what only sampling knows, `encoder` that the encoder's output may be given.
     """
     kinds = _kinds(vocabulary, length) | (_warpers() if sampled else {})
     most = draw(st.sampled_from((1, 1, 1, 2, 3)))
@@ -25,7 +28,7 @@ def steerings(draw: st.DrawFn, *, vocabulary: int, length: int, sampled: bool = 
     fields: dict[str, Any] = {}
     for name in chosen:
         fields |= draw(kinds[name])
-    return Steering(**fields)
+    return Steering(**fields, encoded=encoder and draw(rarely(True, False, one_in=4)))
 
 
 def _plainest_first(name: str) -> tuple[bool, str]:

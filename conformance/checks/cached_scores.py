@@ -12,11 +12,13 @@ from conformance.checks.cached import CACHED
 from conformance.compare import crash_difference, deviation, scale_of
 from conformance.endings import until_end
 from conformance.outcome import Outcome
+from conformance.plans.purity import PurityPlan
 from conformance.plans.steering import Steering
 from conformance.registry import applies, check
 from conformance.runs import Runs
 from conformance.steering.rules import Row, Scores, scores
 from conformance.steering.telling import WATERMARK, config_fields, keywords
+from conformance.telling import told
 from conformance.verdicts import Comparison, Difference
 
 ROUNDING = 1e-5  # relative to the largest score: a few operations in float32
@@ -62,8 +64,10 @@ def steered_call(runs: Runs) -> tuple[Call, Outcome]:
         plain = Settings(**{name: getattr(drawn, name) for name in kept}, eos=how.eos)
         scenario = runs.scenario.of(runs.case.replace(settings=plain, fingerprint=None))
         steered = scenario.call(**config_fields(how, _prompt(runs)))
-        told = keywords(how, runs.scenario.vocabulary)
-        return steered.replace(extras=told), runs.run(scenario.call())
+        steered = steered.replace(extras=keywords(how, runs.scenario.vocabulary))
+        if how.encoded and runs.scenario.encoder_decoder:
+            steered = told(steered, PurityPlan(encoded=True), runs.scenario.model())
+        return steered, runs.run(scenario.call())
 
     return runs.once("steered call", make)
 
@@ -77,10 +81,11 @@ def _sequence(runs: Runs, outcome: Outcome, call: Call, row: int, index: int) ->
     """One sequence, step by step up to its end."""
     how, begun = steering_of(runs), runs.scenario.rows[row]
     start = (runs.scenario.decoder_start,) if runs.scenario.encoder_decoder else begun
+    seen = () if how.encoded and runs.scenario.encoder_decoder else begun
     new = until_end(outcome.tokens(index), how.eos)
     where = f"row {row} " if len(runs.rows) > 1 else ""
     for step, token in enumerate(new):
-        at = Row((*start, *new[:step]), begun, _prompt(runs), row, step, bool(call.generation_config.do_sample))
+        at = Row((*start, *new[:step]), seen, _prompt(runs), row, step, bool(call.generation_config.do_sample))
         expected, got = scores(how, outcome.logits[step][index], at), outcome.scores[step][index]
         if not expected.values.isfinite().any():
             break  # nothing is left to say: what a loop does then is no rule's

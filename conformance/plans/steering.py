@@ -23,7 +23,8 @@ class Steering(Record):
     allowed: the tokens that row 0 may say, each one more for every further row. eos, min_new: end tokens and the least
     number of new tokens; decay: the new token after which end tokens become likelier, and how fast (0: they do not).
     suppress, suppress_first: tokens that are never said, or not as the first. watermark: of green tokens, told as a
-    dictionary. Only where sampled: temperature, top_k, top_p and min_p.
+    dictionary. encoded: the encoder's output is given in place of the prompt's ids, of which nothing is known then.
+    Only where sampled: temperature, top_k, top_p and min_p.
     """
 
     repetition: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
@@ -42,6 +43,7 @@ class Steering(Record):
     suppress_first: Tokens = ()
     watermark: bool = False
     renormalize: bool = False
+    encoded: bool = False
     temperature: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
     top_k: Annotated[int, Field(ge=0, le=64)] = 0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0

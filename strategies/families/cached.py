@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from conformance.architectures.cells import decoder_only
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.cached import CachedPlan
 from conformance.strategies.beam_searches import beam_searches
@@ -26,7 +27,9 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     plan = CachedPlan(continuation=continuation, groups=groups, bfloat16=draw(rarely(True, False, one_in=8)))
     if draw(rarely(True, False, one_in=3)):
         length = len(prompt.rows[0])
-        steering = steerings(vocabulary=vocabulary_of(model), length=length, sampled=settings.do_sample)
+        encoder = not decoder_only(model.architecture)
+        shared = {"vocabulary": vocabulary_of(model), "length": length, "sampled": settings.do_sample}
+        steering = steerings(**shared, encoder=encoder)
         plan = plan.replace(steering=draw(steering))
     if not draw(rarely(True, False, one_in=5)):
         return plan
