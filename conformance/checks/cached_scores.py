@@ -31,7 +31,7 @@ def steering_of(runs: Runs) -> Steering:
     return found.replace(renormalize=False) if all(getattr(found, name) for name in MARKED) else found
 
 
-@check(CACHED, stands_on=["cached-matches-recomputed", "padded-row-matches-alone"])
+@check(CACHED, stands_on=["cached-matches-recomputed"])
 @applies("the same call raises where nothing steers it", lambda runs: steered_call(runs)[1].crash is None)
 @applies("the prompt holds images, and other tokens for them", lambda runs: not runs.case.prompt.images)
 @applies("the plan steers nothing", lambda runs: bool(steering_of(runs).told()))
