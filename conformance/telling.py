@@ -25,6 +25,8 @@ def told(call: Call, plan: PurityPlan, model: Any, takes_positions: bool = False
         call = _with_positions(call)
     if plan.encoded:
         call = _encoded(call, model)
+    if plan.seen:
+        call = _seen(call, model)
     if plan.unmasked and bool(call.inputs["attention_mask"].all()):
         call = call.replace(inputs={name: value for name, value in call.inputs.items() if name != "attention_mask"})
     if plan.quantized:
@@ -58,3 +60,13 @@ def _encoded(call: Call, model: Any) -> Call:
         ids, mask = inputs.pop("input_ids"), inputs["attention_mask"]
         outputs = model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True)
     return call.replace(inputs=inputs, extras={**call.extras, "encoder_outputs": outputs})
+
+
+def _seen(call: Call, model: Any) -> Call:
+    """With what the model's own tower makes of the images in their place, where the release and the type take that."""
+    if not upstream.takes_encoded_images(model) or "pixel_values" not in call.inputs:
+        return call
+    with torch.no_grad():
+        encoded = upstream.encoded_images(model, call.inputs)
+    inputs = {name: value for name, value in call.inputs.items() if name != "pixel_values"}
+    return call.replace(inputs=inputs, extras={**call.extras, upstream.ENCODED_IMAGES: encoded})

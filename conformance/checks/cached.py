@@ -39,6 +39,7 @@ CACHED = family(
         "dtype: bfloat16",
         "beams: several",
         "beams: sampled",
+        "scores: steered",
         *events.TOLD,
     ),
 )

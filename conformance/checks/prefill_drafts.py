@@ -23,10 +23,11 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
 
 @check(PREFILL, stands_on=UNDRAFTED, script="drafted")
 @applies(
-    "no assistant model drafts", drafts_with("same", "noisy", "shallow", "other", "scripted", "block", "translated")
+    "no assistant model drafts, and no layers ahead",
+    drafts_with("same", "noisy", "shallow", "other", "scripted", "block", "translated", "ahead"),
 )
 def assisted_matches_plain(runs: Runs) -> Comparison:
-    """What an assistant model drafts changes nothing: sequence, logits and scores are those of plain decoding.
+    """What an assistant model or layers ahead draft changes nothing: sequence, logits and scores are plain decoding's.
 
     However good or bad the drafts are, wherever an end token, a custom stop condition or the limit falls inside one.
     For sampling, logits and scores are compared under the tokens that came.

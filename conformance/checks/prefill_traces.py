@@ -103,6 +103,7 @@ def _unless_explained(runs: Runs, result: Comparison) -> Comparison:
 def assisted_leaves_configs_alone(runs: Runs) -> Comparison:
     """Inputs and configs of both models are afterwards what they were, also after an error in a user's processor.
 
+    Which modules the model that drafts is made of counts too.
     A heuristic schedule that goes on with the draft length of the last call is documented, and allowed.
     """
     own = modes(runs)

@@ -20,9 +20,9 @@ from conformance.verdicts import Comparison, Difference
 def told_otherwise_is_the_same(runs: Runs) -> Comparison:
     """A request told in another way is the same request: by keywords, by the model's config, with what is derived.
 
-    By the model's own generation config, with the encoder's output, with the positions that would be counted, without
-    a mask where nothing is padded. Bitwise where only settings are told otherwise; else within the bound, compared
-    under the tokens that it gives.
+    By the model's own generation config, with the encoder's output or that of a tower for images, with the positions
+    that would be counted, without a mask where nothing is padded. Bitwise where only settings are told otherwise; else
+    within the bound, compared under the tokens that it gives.
     """
     plain, got = plainly_told(runs), afresh(runs)
     if plain.crash:
@@ -45,7 +45,7 @@ def told_otherwise_is_the_same(runs: Runs) -> Comparison:
 def _computed_otherwise(runs: Runs) -> bool:
     """Whether something else than settings is told, so that kernels may be given other arguments."""
     plan = plan_of(runs)
-    return plan.encoded or plan.unmasked or plan.positions
+    return plan.encoded or plan.seen or plan.unmasked or plan.positions
 
 
 @check(PURITY, script="returned", bitwise=True)

@@ -17,7 +17,17 @@ from conformance.drafting.processors import stop_conditions
 from conformance.drafting.translated import tokenizers
 from conformance.plans.prefill import MODELS
 
+MOST_AHEAD = 3  # layers that come after a model's own
 FIRST = 2  # a token of every vocabulary, to be forced
+
+
+def watermark(kind: str) -> Any:
+    """A new config of a watermark of this kind: of green tokens, or of tournaments, whose processor keeps a state."""
+    from transformers import SynthIDTextWatermarkingConfig, WatermarkingConfig
+
+    if kind == "green":
+        return WatermarkingConfig(bias=2.0)
+    return SynthIDTextWatermarkingConfig(ngram_len=2, keys=[11, 5, 7], context_history_size=16)
 
 
 class Calls(Parts):
@@ -30,7 +40,15 @@ class Calls(Parts):
             own = model.generation_config
             own.num_assistant_tokens, own.num_assistant_tokens_schedule = self.plan.most, self.plan.schedule
             own.assistant_confidence_threshold = self.plan.threshold
+        if "draft" in parts and self.ahead:
+            upstream.tell_of_layers_ahead(model, min(self.plan.most, MOST_AHEAD))
         return model
+
+    @property
+    def ahead(self) -> bool:
+        """Whether layers draft that come after the model's own: of a type whose checkpoints have some, for text."""
+        known = upstream.drafts_ahead() and upstream.knows_layers_ahead(self.scenario.config)
+        return self.plan.drafter == "ahead" and known and not self.scenario.media
 
     def begun(self) -> Any:
         """A new model that has had the earlier turns.
@@ -51,7 +69,7 @@ class Calls(Parts):
         extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
         if "draft" in parts and self.plan.drafter in MODELS:
             extras["assistant_model"] = assistant(self.scenario, self.plan)
-            extras |= tokenizers(self.scenario, self.plan) if self.plan.drafter == "translated" else {}
+            extras |= self.words() if self.plan.drafter == "translated" else {}
         start = {"cached": cached, "only_new": "embeds" not in parts and self.left_out(cached, self.width) > 0}
         return Call(
             inputs=inputs,
@@ -61,6 +79,14 @@ class Calls(Parts):
             extras=extras,
             options={**(start if cached else {}), **self.media_options(inputs, cached)},
         )
+
+    def words(self) -> dict[str, Any]:
+        """The keywords for both tokenizers: new ones, or where the plan says so those of the case."""
+        return dict(self._kept_words) if self.plan.words_again else tokenizers(self.scenario, self.plan)
+
+    @cached_property
+    def _kept_words(self) -> dict[str, Any]:
+        return tokenizers(self.scenario, self.plan)
 
     def media_options(self, inputs: dict[str, Any], cached: int) -> dict[str, Any]:
         """For the reference: which inputs are no text, and where in the new part the last of them ends."""
@@ -86,8 +112,8 @@ class Calls(Parts):
         changes |= self._least(parts) if plan.min_new else {}
         changes |= {"guidance_scale": self.guidance} if self.guidance != 1.0 else {}
         changes |= {"forced_bos_token_id": FIRST} if plan.forced_first else {}
-        warm = plan.temperature != 1.0 and self.runs.case.settings.do_sample
-        changes |= {"temperature": plan.temperature} if warm else {}
+        changes |= self._sampling_config()
+        changes |= {"watermarking_config": watermark(plan.watermark)} if plan.watermark else {}
         changes |= upstream.static_cache_settings() if plan.static else {}
         if "turns" in parts:  # whose cache is given
             changes.pop("cache_implementation", None)
@@ -95,6 +121,17 @@ class Calls(Parts):
         if "draft" in parts:
             changes |= self._drafting_config()
         return changes
+
+    def _sampling_config(self) -> dict[str, Any]:
+        """Where tokens are sampled, which of them may be, and how warmly."""
+        if not self.runs.case.settings.do_sample:
+            return {}
+        asked = {
+            "temperature": (self.plan.temperature, 1.0),
+            "top_k": (self.plan.top_k, 0),
+            "top_p": (self.plan.top_p, 1.0),
+        }
+        return {name: value for name, (value, plain) in asked.items() if value != plain}
 
     def _least(self, parts: Sequence[str]) -> dict[str, int]:
         """How long a row is at least; a length counts embeddings too, but not the ids that are left out."""
@@ -112,6 +149,8 @@ class Calls(Parts):
             return {"assistant_early_exit": min(plan.exit_layer, layers)}
         if drafts_blocks(self.scenario, plan):
             return dict(upstream.FLASH)
+        if self.plan.drafter == "ahead":
+            return dict(upstream.AHEAD) if self.ahead else {"prompt_lookup_num_tokens": plan.most}
         return {"num_assistant_tokens": plan.most} if plan.argument else {}
 
     def _inputs(self, parts: Sequence[str], model: Any, cached: int) -> dict[str, Any]:

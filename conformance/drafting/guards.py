@@ -39,10 +39,12 @@ def takes_embeddings(runs: Runs) -> bool:
 def steered_alike(runs: Runs) -> bool:
     """A guard's condition: greedy decoding, and what does something to the own scores does the same to an assistant's.
 
-    Guidance keeps a state of its own; a least length, a first token and an end are others for each draft.
+    Guidance and watermarks keep a state; a least length, a first token and an end are others for each draft.
     """
     plan, settings = runs.case.plan, runs.case.settings
-    otherwise = plan.min_new or plan.guidance != 1.0 or plan.forced_first or plan.assistant_own != "nothing"
+    otherwise = (
+        plan.min_new or plan.guidance != 1.0 or plan.forced_first or plan.assistant_own != "nothing" or plan.watermark
+    )
     about_ends = settings.forced_eos or settings.against_eos != "nothing"
     return not (otherwise or about_ends or settings.do_sample)
 

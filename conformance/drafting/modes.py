@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 
+from conformance import upstream
+from conformance.drafting.assistants import assistant
 from conformance.drafting.calls import Calls
 from conformance.drafting.media_use import MediaUse
 from conformance.drafting.preparations import Belongings, Preparations
@@ -18,6 +21,9 @@ from conformance.drafting.processors import After, Forced
 from conformance.drafting.turns import FirstTurnRaised, earlier_turns
 from conformance.outcome import Crash, Outcome
 from conformance.runs import Runs
+from conformance.weights import fill
+
+STEERS = ("guidance_scale", "watermarking_config", "temperature", "top_k", "top_p")  # not told where tokens are forced
 
 
 class Modes(Calls):
@@ -41,20 +47,35 @@ class Modes(Calls):
                 self.models[tuple(parts)] = self.model(parts)
             model = self.models[tuple(parts)]
         call = self.call(parts, model, cache).replace(**changes)
+        if "draft" in parts and self.plan.words_again and self.plan.drafter == "translated":
+            self.runs.once("used words", lambda: self._other_assistant(parts))
         probes = (Preparations(), Belongings(), MediaUse())
-        return self.runs.run(call, model=model, stream=stream, watch=True, probes=probes)
+        with self._layers_ahead() if "draft" in parts and self.ahead else nullcontext():
+            return self.runs.run(call, model=model, stream=stream, watch=True, probes=probes)
+
+    def _layers_ahead(self) -> AbstractContextManager[None]:
+        """Layers that draft are the model's as drawn for an assistant: by another seed, at the same scale."""
+        seed, scale = self.plan.assistant_seed, self.runs.case.model.init_scale
+        return upstream.layers_ahead(lambda layers: fill(layers, seed, scale))
 
     def plain_under(self, outcome: Outcome) -> Outcome:
         """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""
         assert outcome.sequences is not None
         parts, sequences = [part for part in self.everything if part != "draft"], outcome.sequences
         settings = {**self.config(parts), "eos_token_id": None, "do_sample": False}
-        settings = {name: value for name, value in settings.items() if name != "guidance_scale"}
+        settings = {name: value for name, value in settings.items() if name not in STEERS}
         forced = (Forced(torch.nn.functional.pad(sequences, (0, 1))),)
         config = self.scenario.generation_config(**settings)
         key = ("plain under", *parts)
         changes = {"processors": forced, "criteria": (After(sequences.shape[1]),), "generation_config": config}
         return self.runs.once(key, lambda: self.run(parts, **changes))
+
+    def _other_assistant(self, parts: Sequence[str]) -> Outcome:
+        """A run of which the tokenizers are those of the case, and the assistant is not."""
+        other = assistant(self.scenario, self.plan.replace(assistant_seed=self.plan.assistant_seed + 2))
+        model = self.model(parts)
+        call = self.call(parts, model)
+        return self.runs.run(call.replace(extras={**call.extras, "assistant_model": other}), model=model)
 
     @property
     def made(self) -> bool:

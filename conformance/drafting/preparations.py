@@ -83,7 +83,9 @@ def _fed(inputs: Mapping[str, Any]) -> int:
 
 
 class Belongings:
-    """A probe: what of the assistant's configs a call changed, path → how, in `outcome.extra["assistant"]`."""
+    """A probe: what of the assistant a call changed, its configs and which modules it is made of: path → how, in
+    `outcome.extra["assistant"]`.
+    """
 
     name = "assistant"
 
@@ -91,10 +93,11 @@ class Belongings:
     def around(self, model: Any, call: Any) -> Iterator[Callable[[], dict[str, str]]]:
         """Compare both configs before and after, also after an error."""
         assistant = call.extras.get("assistant_model") or model
-        before = _configs(assistant)
-        yield lambda: changes(before, _configs(assistant))
+        before = _belongings(assistant)
+        yield lambda: changes(before, _belongings(assistant))
 
 
-def _configs(model: Any) -> dict[str, Any]:
+def _belongings(model: Any) -> dict[str, Any]:
     found = snapshot(vars(model.config), "assistant.config")
-    return found | snapshot(vars(model.generation_config), "assistant.generation_config")
+    found |= snapshot(vars(model.generation_config), "assistant.generation_config")
+    return found | {f"assistant.modules.{name}": type(module).__name__ for name, module in model.named_modules()}

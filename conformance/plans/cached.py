@@ -10,37 +10,43 @@ from typing_extensions import Self
 
 from conformance.case import Case, Plan, TokenId
 from conformance.plans.beam_search import BeamSearch
+from conformance.plans.steering import Steering
 
 
 class CachedPlan(Plan, family="cached"):
-    """Tokens that are fed after the prompt of the first row, and how many of them in each forward; a beam search."""
+    """Tokens that are fed after the prompt of the first row, and how many of them in each forward; a beam search.
+
+    steering: of the scores of one more run of the case's call, which has no other.
+    """
 
     continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
     groups: Annotated[tuple[Annotated[int, Field(ge=1, le=32)], ...], Field(max_length=32, strict=False)] = ()
     bfloat16: bool = False
     beams: Annotated[int, Field(ge=1, le=4)] = 1
     search: BeamSearch = BeamSearch()
+    steering: Steering = Steering()
 
     def tokens(self) -> tuple[int, ...]:
-        """The continuation, and those of the beam search."""
-        return (*self.continuation, *self.search.tokens())
+        """The continuation, and those of the beam search and of what steers."""
+        return (*self.continuation, *self.search.tokens(), *self.steering.tokens())
 
     def within(self, vocabulary: int) -> Self:
         """With every token modulo the vocabulary."""
         wrapped = tuple(token % vocabulary for token in self.continuation)
-        return self.replace(continuation=wrapped, search=self.search.within(vocabulary))
+        parts = {"search": self.search.within(vocabulary), "steering": self.steering.within(vocabulary)}
+        return self.replace(continuation=wrapped, **parts)
 
     def plainer(self) -> Iterator[Self]:
-        """With one part at its default, and with one part of the search."""
+        """With one part at its default, and with one part of the search or of what steers."""
         yield from super().plainer()
         yield from (self.replace(search=search) for search in self.search.plainer())
+        yield from (self.replace(steering=steering) for steering in self.steering.plainer())
 
     def events(self, case: Case, config: Any) -> set[str]:
         """Several tokens in one forward, whether such a forward crosses a sliding window, and what beams meet."""
-        position, found = (
-            len(case.prompt.rows[0]),
-            self.search.events(self.beams) | ({"dtype: bfloat16"} if self.bfloat16 else set()),
-        )
+        position, found = len(case.prompt.rows[0]), self.search.events(self.beams)
+        found |= {"dtype: bfloat16"} if self.bfloat16 else set()
+        found |= {"scores: steered"} if self.steering.told() else set()
         window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
         for size in self.sizes():
             if size > 1:
@@ -51,8 +57,11 @@ class CachedPlan(Plan, family="cached"):
         return found
 
     def traits(self) -> tuple[str, ...]:
-        """The search; what the continuation shows, decoding shows too where the model says those tokens."""
-        return tuple(name for name in ("bfloat16", "beams", "search") if getattr(self, name) != getattr(PLAIN, name))
+        """The search and what steers; what the continuation shows, decoding shows too where the model says so."""
+        found = tuple(name for name in ("bfloat16", "beams", "search") if getattr(self, name) != getattr(PLAIN, name))
+        return found + tuple(
+            f"steering: {name}" for name in self.steering.told() if name not in ("weight", "decay_after")
+        )
 
     def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """The continuation, and how many of its tokens go in each forward."""

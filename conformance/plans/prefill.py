@@ -9,7 +9,7 @@ from pydantic import Field
 from conformance.case import Case, Plan
 
 Drafter = Literal[
-    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated"
+    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated", "ahead"
 ]
 MODELS = (
     "same",
@@ -20,6 +20,7 @@ MODELS = (
     "block",
     "translated",
 )  # the drafters that are an assistant model
+TOLD = ("positions", "temperature", "top_k", "top_p", "watermark", "words_again")
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
@@ -38,7 +39,9 @@ class PrefillPlan(Plan, family="prefill"):
     min_as_length: `min_new` is told as the length of all. whole: the last of the earlier calls leaves all of the prompt
     in the cache, so that nothing is new. positions: the call is given those of its ids, where the type takes any.
     assistant_retyped: the assistant model is of the other dtype. temperature: where sampled. streamed: a streamer is
-    given once more. chunk 0, guidance 1, temperature 1, ngrams 0 and min_new 0 mean: not asked for.
+    given once more. top_k, top_p: where sampled. watermark: what is put into the scores, `synthid` by a processor that
+    keeps a state. words_again: another assistant has drafted with the same tokenizers before. chunk 0, guidance 1,
+    temperature 1, top_k 0, top_p 1, ngrams 0 and min_new 0 mean: not asked for.
     """
 
     drafter: Drafter = "none"
@@ -74,6 +77,10 @@ class PrefillPlan(Plan, family="prefill"):
     positions: bool = False
     assistant_retyped: bool = False
     temperature: Annotated[float, Field(ge=0.5, le=1.5)] = 1.0
+    top_k: Annotated[int, Field(ge=0, le=16)] = 0
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    watermark: Literal["", "green", "synthid"] = ""
+    words_again: bool = False
     streamed: bool = False
 
     @property
@@ -126,11 +133,13 @@ class PrefillPlan(Plan, family="prefill"):
     def stands_alone(self) -> bool:
         """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts.
 
-        Nor with positions for embeddings, or an assistant of another dtype, that drafts blocks, or with a tokenizer.
+        Nor with positions for embeddings, a watermark, or an assistant of another dtype, that drafts blocks, or with a
+        tokenizer.
         """
         filled = self.continues and self.static and self.made_by == "assisted"
         embedded = self.embeds and (self.continues or self.bare or self.positions)
-        return not (filled or embedded or self.assistant_retyped or self.drafter in ("block", "translated"))
+        unusual = self.assistant_retyped or self.drafter in ("block", "translated", "ahead") or self.watermark
+        return not (filled or embedded or unusual)
 
     def rests_on(self, check: str) -> bool:
         """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""
@@ -150,7 +159,7 @@ class PrefillPlan(Plan, family="prefill"):
         found |= {"prompt: embeddings"} if self.embeds else set()
         found |= {"prompt: embeddings and ids"} if self.embeds and self.ids_too else set()
         found |= {"cache: static"} if self.static else set()
-        found |= {f"told: {name}" for name in ("positions", "temperature") if name in self.traits()}
+        found |= {f"told: {name}" for name in TOLD if name in self.traits()}
         found |= {"drafter: of another dtype"} if self.assistant_retyped else set()
         found |= {"drafts: guided"} if self.drafts and self.guidance != 1.0 else set()
         return found

@@ -142,7 +142,7 @@ def generate(model: Any, call: Any) -> Any:
     extras = dict(call.extras)
     assistant = extras.pop("assistant_model", None)
     words = [extras.pop(name, None) for name in ("tokenizer", "assistant_tokenizer")]
-    for name in ("prompt_lookup_num_tokens", "assistant_early_exit", *upstream.FLASH):
+    for name in ("prompt_lookup_num_tokens", "assistant_early_exit", *upstream.FLASH, *upstream.AHEAD):
         if hasattr(config, name):
             setattr(config, name, None)  # `generate` would choose another loop, and prepare for that one
     drafter = _drafter(model, call, assistant, config) if words[1] is None else Lookup(3, 1)  # text says no more
@@ -161,6 +161,8 @@ def _drafter(model: Any, call: Any, assistant: Any, config: Any) -> Drafter:
         )
     if asked.prompt_lookup_num_tokens is not None:
         return Lookup(asked.prompt_lookup_num_tokens, asked.max_matching_ngram_size or 2)
+    if getattr(asked, "use_mtp", None):  # nor those of layers ahead
+        return Lookup(2, 1)
     own = assistant.generation_config
     if getattr(asked, "speculation_type", None):  # drafts decide nothing: those of a block are looked up here
         return Lookup(assistant.config.block_size - 1, 1)

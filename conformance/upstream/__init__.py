@@ -46,6 +46,7 @@ from conformance.upstream.forwards import (
     tells_first,
     told_first,
 )
+from conformance.upstream.images import ENCODED_IMAGES, encoded_images, takes_encoded_images
 from conformance.upstream.layers import (
     RECORD,
     allocate,
@@ -56,6 +57,13 @@ from conformance.upstream.layers import (
     record_past,
     records,
     told_of,
+)
+from conformance.upstream.layers_ahead import (
+    AHEAD,
+    drafts_ahead,
+    knows_layers_ahead,
+    layers_ahead,
+    tell_of_layers_ahead,
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import config_for, forward_parameters, model_class, never_saved, one_kind_of_experts
@@ -74,10 +82,12 @@ from conformance.upstream.special_tokens import (
 )
 
 __all__ = [
+    "AHEAD",
     "CACHE_NAMES",
     "COUNTED",
     "COUNTED_UNTIL_FULL",
     "ENCODED",
+    "ENCODED_IMAGES",
     "FLASH",
     "FOR_WANT_OF_A_CACHE",
     "FULL_AT",
@@ -108,8 +118,10 @@ __all__ = [
     "can_record",
     "config_for",
     "crop_takes_a_count",
+    "drafts_ahead",
     "drafts_blocks",
     "eight_bits",
+    "encoded_images",
     "encoded_positions",
     "file_reader_knows",
     "first_inputs",
@@ -121,9 +133,11 @@ __all__ = [
     "has_default_cache",
     "is_cache",
     "keep_cache",
+    "knows_layers_ahead",
     "kwargs_at",
     "lacks",
     "lacks_python_backend",
+    "layers_ahead",
     "layers_of",
     "length_of",
     "lossless_layer",
@@ -151,6 +165,8 @@ __all__ = [
     "special_token_warnings",
     "special_tokens_know_the_batch",
     "static_cache_settings",
+    "takes_encoded_images",
+    "tell_of_layers_ahead",
     "tells_first",
     "told_first",
     "told_of",

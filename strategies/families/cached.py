@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from conformance.architectures.cells import decoder_only
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.cached import CachedPlan
 from conformance.strategies.beam_searches import beam_searches
 from conformance.strategies.cases import vocabulary_of
 from conformance.strategies.ranges import rarely
+from conformance.strategies.steering import steerings
 
 IMAGES = True  # prompts hold images or sound where the type takes some
 
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> CachedPlan:
-    """Up to seven tokens in groups of one to five, and now and then beams or another dtype; shrinks to none."""
+    """Up to seven tokens in groups of one to five, and now and then beams or another dtype; shrinks to none.
+
+    In every third draw one to three things steer the scores of one more run.
+    """
     token = st.integers(1, vocabulary_of(model) - 1)
     continuation = tuple(draw(st.lists(token, max_size=7)))
     groups = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))) if len(continuation) > 1 else ()
     plan = CachedPlan(continuation=continuation, groups=groups, bfloat16=draw(rarely(True, False, one_in=8)))
+    if draw(rarely(True, False, one_in=3)):
+        length = len(prompt.rows[0])
+        encoder = not decoder_only(model.architecture)
+        shared = {"vocabulary": vocabulary_of(model), "length": length, "sampled": settings.do_sample}
+        steering = steerings(**shared, encoder=encoder)
+        plan = plan.replace(steering=draw(steering))
     if not draw(rarely(True, False, one_in=5)):
         return plan
     search = draw(beam_searches(vocabulary=vocabulary_of(model), chunks=True))

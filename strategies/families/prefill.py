@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from conformance import upstream
 from conformance.architectures import catalogue
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import decoder_only
+from conformance.architectures.shrink import make_config, tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.prefill import PrefillPlan
 from conformance.strategies.cases import landmarks_of, models, vocabulary_of
@@ -21,6 +23,7 @@ from conformance.strategies.settings import for_and_against, settings
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
     *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated", "translated"),
+    *("ahead", "ahead"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -34,6 +37,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
             early_exit=decoder_only(architecture),
             blocks=_takes_blocks(architecture),
             translated=decoder_only(architecture) and catalogue.get(architecture).task == "causal",
+            ahead=_has_layers_ahead(architecture),
             always=any(event.startswith("draft") for event in towards),
         )
     )
@@ -49,11 +53,20 @@ def _takes_blocks(architecture: str) -> bool:
     return text and upstream.drafts_blocks() and capabilities(architecture).accepts_position_ids
 
 
+@cache
+def _has_layers_ahead(architecture: str) -> bool:
+    """Whether checkpoints of the type, a decoder of text, may have layers that draft."""
+    text = decoder_only(architecture) and catalogue.get(architecture).task == "causal"
+    if not text or not upstream.drafts_ahead():
+        return False
+    return upstream.knows_layers_ahead(make_config(architecture, tiny_config(architecture), "eager"))
+
+
 def drafters(
-    *, early_exit: bool, blocks: bool = False, translated: bool = False, always: bool = False
+    *, early_exit: bool, blocks: bool = False, translated: bool = False, ahead: bool = False, always: bool = False
 ) -> st.SearchStrategy[str]:
     """Who drafts: nobody in two of five draws, unless `always`; some of them for some types only."""
-    some_types = {"early_exit": early_exit, "block": blocks, "translated": translated}
+    some_types = {"early_exit": early_exit, "block": blocks, "translated": translated, "ahead": ahead}
     known = [drafter for drafter in DRAFTERS if some_types.get(drafter, True)]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
@@ -117,6 +130,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
                 "ngrams": 0,
                 "assistant_static": False,
                 "assistant_own": draw(rarely("penalty", "nothing", one_in=3)),
+                "words_again": draw(rarely(True, False, one_in=3)),
             }
         elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
@@ -137,9 +151,17 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     if drafter != "none":
         fields["streamed"] = draw(rarely(True, False, one_in=5))
         fields["assistant_retyped"] = _two_dtypes(model) and draw(rarely(True, False, one_in=12))
+    fields["watermark"] = draw(_watermarks) if drafter != "translated" else ""
     if settings.do_sample:
         fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
+        fields["top_k"] = draw(rarely(4, 0, one_in=4))
+        fields["top_p"] = draw(rarely(0.8, 1.0, one_in=4))
     return PrefillPlan(**fields)
+
+
+_watermarks = rarely(True, False, one_in=14).flatmap(
+    lambda put: st.sampled_from(("synthid", "synthid", "green")) if put else st.just("")
+)
 
 
 def _two_dtypes(model: ModelSpec) -> bool:

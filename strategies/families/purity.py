@@ -50,6 +50,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         keywords=told == "keywords",
         by_model=told == "by_model",
         encoded=encoder and draw(rarely(True, False, one_in=3)),
+        seen=prompt.images > 0 and draw(rarely(True, False, one_in=3)),
         unmasked=not prompt.padded and draw(rarely(True, False, one_in=3)),
         positions=text and not prompt.images and draw(rarely(True, False, one_in=4)),
         quantized=quantized,

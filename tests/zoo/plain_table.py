@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.plans.beam_search import BeamSearch
+from conformance.plans.steering import Steering
 from zoo import planted, subjects
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
@@ -42,6 +43,13 @@ FAULTS = (
         planted=planted.a_step_stays_in_float32,
         rare=True,
         steered=_steered({"bfloat16": True}),
+    ),
+    Fault(
+        "scores-follow-from-logits",
+        _seen(("infinity", "scores")),
+        planted=planted.pairs_count_as_repeated_late,
+        rare=True,
+        steered=_steered({"steering": Steering(ngrams=1)}),
     ),
     Fault(
         BEAMS,

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import torch
 from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers.generation.logits_process import NoRepeatNGramLogitsProcessor
 from transformers.generation.utils import GenerationMixin
 from transformers.modeling_utils import PreTrainedModel
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaModel
@@ -230,4 +231,16 @@ def a_step_stays_in_float32() -> Iterator[None]:
         return right(self, x.float() if x.dtype == torch.bfloat16 else x)
 
     with patch.object(LlamaMLP, "forward", forward):
+        yield
+
+
+@contextmanager
+def pairs_count_as_repeated_late() -> Iterator[None]:
+    """What may not repeat is one token longer than is asked for."""
+    right = NoRepeatNGramLogitsProcessor.__init__
+
+    def init(self, ngram_size):
+        right(self, ngram_size + 1)
+
+    with patch.object(NoRepeatNGramLogitsProcessor, "__init__", init):
         yield

@@ -38,6 +38,10 @@ DRAFTING = {
     "positions": False,
     "assistant_retyped": False,
     "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "watermark": "",
+    "words_again": False,
 }
 UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
