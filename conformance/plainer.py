@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from conformance.architectures.options import chosen_options
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
@@ -84,6 +85,10 @@ def _plainest_config(case: Case) -> Iterator[Case]:
         config = tiny_config(case.model.architecture)
     except (BadInput, NotBuildable):
         return
+    for option in chosen_options(case.model.architecture, case.model.config):
+        kept = {path: value for path, value in case.model.config.items() if path not in option}
+        kept |= {path: config[path] for path in option if path in config}
+        yield case.replace(model=case.model.replace(config=kept))
     highest = max(max(row) for row in case.prompt.rows)
     plainest = case.replace(model=case.model.replace(config=config))
     if plainest != case and highest < int(str(config.get("vocab_size", 64))):
