@@ -46,6 +46,7 @@ def plainer_cases(case: Case) -> Iterator[Case]:
         if getattr(case.model, name) != getattr(ModelSpec(), name):
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
     yield from (case.replace(model=case.model.replace(tied=tied)) for tied in _plainer_ties(case))
+    yield from _without_an_option(case)
     places = {place for told in TOLD_BY_PLACE.values() for place in told}
     for name in Settings.model_fields:
         if name not in places and getattr(case.settings, name) != getattr(Settings(), name):
@@ -80,15 +81,20 @@ def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:
         yield prompt.replace(rows=tuple((1,) * len(row) for row in prompt.rows))
 
 
+def _without_an_option(case: Case) -> Iterator[Case]:
+    model = case.model
+    for option in chosen_options(model.architecture, model.config):
+        plainest = tiny_config(model.architecture)
+        kept = {path: value for path, value in model.config.items() if path not in option}
+        kept |= {path: plainest[path] for path in option if path in plainest}
+        yield case.replace(model=model.replace(config=kept))
+
+
 def _plainest_config(case: Case) -> Iterator[Case]:
     try:
         config = tiny_config(case.model.architecture)
     except (BadInput, NotBuildable):
         return
-    for option in chosen_options(case.model.architecture, case.model.config):
-        kept = {path: value for path, value in case.model.config.items() if path not in option}
-        kept |= {path: config[path] for path in option if path in config}
-        yield case.replace(model=case.model.replace(config=kept))
     highest = max(max(row) for row in case.prompt.rows)
     plainest = case.replace(model=case.model.replace(config=config))
     if plainest != case and highest < int(str(config.get("vocab_size", 64))):

@@ -21,6 +21,8 @@ KEPT_ON_PURPOSE = {
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
     ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
+    ("*", "weights"): "a table of positions, computed anew once a sequence is longer than it",
+    ("fsmt", "weight"): "a table of positions, computed anew once a sequence is longer than it",
     ("rwkv", "layers_are_rescaled"): "RWKV divides some weights once, before its first forward in evaluation mode",
     ("rwkv", "weight"): "RWKV divides some weights once, before its first forward in evaluation mode",
 }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import reachable
 from conformance.architectures.media import reserved_tokens
-from conformance.architectures.options import growing_positions, options
+from conformance.architectures.options import options
 from conformance.architectures.scales import scales_of
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
@@ -38,14 +38,12 @@ def models(
     towards: Collection[str] = (),
     tied: bool | None = None,
     init_scales: Sequence[float] | None = None,
-    growing: bool = False,
 ) -> ModelSpec:
     """A tiny model of one type: its config, weight seed and scale, dtype, attention kernel and tied weights.
 
     `towards` holds cache kinds as events (`kind: sliding`): half of the draws then have one of those that the type
     reaches. `tied` ties weights always or never; left open, once in sixteen draws. `init_scales` replaces the type's
-    own. `growing` allows frequencies of positions that change with the length: a cache keeps the old ones then.
-    Shrinks to the smallest valid config, float32, eager, nothing tied. Only what the type supports is drawn.
+    own. Shrinks to the smallest valid config, float32, eager, nothing tied. Only what the type supports is drawn.
     Raises NotBuildable for a type that the installed release cannot make, BadInput for no scales.
     """
     name = draw(architecture) if isinstance(architecture, st.SearchStrategy) else architecture
@@ -55,7 +53,7 @@ def models(
     if init_scales is not None and not init_scales:
         raise BadInput("init_scales=() leaves nothing to draw")
     kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
-    config = {**draw(_configs_towards(name, towards)), **draw(_options(name, growing))}
+    config = {**draw(_configs_towards(name, towards)), **draw(_options(name))}
     ties = tied if tied is not None else draw(rarely(True, False, one_in=16)) and bool(room(name, config))
     return ModelSpec(
         architecture=name,
@@ -80,15 +78,10 @@ def _configs_towards(draw: st.DrawFn, name: str, towards: Collection[str]) -> Ma
 
 
 @st.composite
-def _options(draw: st.DrawFn, name: str, growing: bool) -> Mapping[str, Any]:
+def _options(draw: st.DrawFn, name: str) -> Mapping[str, Any]:
     """Once in four draws something that a default config hides, now and then two of them; shrinks to nothing."""
-    if not draw(rarely(True, False, one_in=4)):
-        return {}
-    grown = growing_positions(name) if growing else None
-    if grown is not None and draw(rarely(True, False, one_in=3)):
-        return grown
     possible = options(name)
-    if not possible:
+    if not possible or not draw(rarely(True, False, one_in=4)):
         return {}
     some = [draw(st.sampled_from(possible)) for _ in range(draw(rarely(2, 1, one_in=4)))]
     return {attribute: value for option in some for attribute, value in option.items()}
@@ -125,11 +118,10 @@ def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> s
 def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case with a model, a prompt and settings as every family draws them, and the plan of this one.
 
-    Prompts hold images where the family's module says so, by `IMAGES`; by `GROWING_POSITIONS` it allows those to
-    `models`. Two images in a row are an order to be kept where a row becomes several, so that several are sampled then.
+    Prompts hold images where the family's module says so, by `IMAGES`. Two of them in a row are an order to be kept
+    where a row becomes several, so that several are sampled then.
     """
-    growing = getattr(module_of(family), "GROWING_POSITIONS", False)
-    model = draw(models(architecture, towards=towards, growing=growing))
+    model = draw(models(architecture, towards=towards))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))

@@ -61,27 +61,9 @@ def _running(name: str, possible: list[Option]) -> list[Option]:
     return [option for option in possible if gives_logits(name, {**settings, **option}, TOKENS)]
 
 
-@cache
-def growing_positions(name: str) -> Option | None:
-    """Rotary frequencies that change once a sequence is longer than the positions; None where a type has none.
-
-    What was cached before the change keeps the old ones, by design: only equal calls can be compared then.
-    """
-    try:
-        rope = getattr(default_config(name), "rope_parameters", None)
-    except NotBuildable:
-        return None
-    if not isinstance(rope, dict) or rope.get("rope_type") != "default":
-        return None
-    few = _few_positions(name)
-    option = {**few, "rope_parameters": {**rope, "rope_type": "dynamic", "factor": 4.0}}
-    return next(iter(_running(name, [option])), None) if few else None
-
-
 def chosen_options(name: str, config: Mapping[str, object]) -> list[Option]:
-    """The options of a type that these settings hold, growing positions first."""
-    possible = [option for option in (growing_positions(name), *options(name)) if option]
-    return [option for option in possible if all(config.get(path) == value for path, value in option.items())]
+    """The options of a type that these settings hold."""
+    return [option for option in options(name) if all(config.get(path) == value for path, value in option.items())]
 
 
 def _few_positions(name: str) -> Option:

@@ -16,7 +16,6 @@ from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings as general_settings
 
 IMAGES = True  # prompts hold images or sound where the type takes some
-GROWING_POSITIONS = True  # equal calls are compared here, and nothing cached with anything recomputed
 
 
 @st.composite
