@@ -166,7 +166,8 @@ class Scenario:
         from transformers import GenerationConfig
 
         width = self.width() if width is None else width
-        fields = callers_fields(self.case.settings, width, self.vocabulary)
+        positions = getattr(self.config, "max_position_embeddings", None)
+        fields = callers_fields(self.case.settings, width, self.vocabulary, positions)
         if self.media and self.media.token is not None:
             fields["suppress_tokens"] = [self.media.token]  # a placeholder that no image stands for is an error
         if "max_new_tokens" in changes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from conformance.architectures.options import chosen_options
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
@@ -45,6 +46,7 @@ def plainer_cases(case: Case) -> Iterator[Case]:
         if getattr(case.model, name) != getattr(ModelSpec(), name):
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
     yield from (case.replace(model=case.model.replace(tied=tied)) for tied in _plainer_ties(case))
+    yield from _without_an_option(case)
     places = {place for told in TOLD_BY_PLACE.values() for place in told}
     for name in Settings.model_fields:
         if name not in places and getattr(case.settings, name) != getattr(Settings(), name):
@@ -77,6 +79,15 @@ def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:
         yield prompt.replace(rows=tuple(row[1:] or row for row in prompt.rows))
     if any(token != 1 for row in prompt.rows for token in row):
         yield prompt.replace(rows=tuple((1,) * len(row) for row in prompt.rows))
+
+
+def _without_an_option(case: Case) -> Iterator[Case]:
+    model = case.model
+    for option in chosen_options(model.architecture, model.config):
+        plainest = tiny_config(model.architecture)
+        kept = {path: value for path, value in model.config.items() if path not in option}
+        kept |= {path: plainest[path] for path in option if path in plainest}
+        yield case.replace(model=model.replace(config=kept))
 
 
 def _plainest_config(case: Case) -> Iterator[Case]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from conformance.architectures.cache_kinds import cache_kinds
+from conformance.architectures.options import chosen_options
 from conformance.build import Scenario
 from conformance.case import Case, Settings
 from conformance.errors import BadInput, NotBuildable
@@ -113,8 +114,11 @@ def traits(case: Case) -> tuple[str, ...]:
 
 
 def switches(case: Case) -> list[str]:
-    """The config attributes of the case that are switched on: booleans, and kinds of layers by name."""
-    return sorted(f"config {path}" for path, value in case.model.config.items() if value is True and "use_" in path)
+    """The config attributes of the case that say what a default config does not, by name."""
+    config, name = case.model.config, case.model.architecture
+    said = {path for path, value in config.items() if value is True and "use_" in path}
+    said |= {path for option in chosen_options(name, config) for path in option}
+    return sorted(f"config {path}" for path in said)
 
 
 def kinds_of(case: Case) -> tuple[str, ...]:

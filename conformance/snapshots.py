@@ -14,6 +14,7 @@ MAX_DEPTH = 8
 # What torch keeps in a module's __dict__ beside the attributes that a model's author put there.
 TORCH_INTERNALS = frozenset({"_modules"})
 
+LONGER = "a table of positions, computed anew once a sequence is longer than it"
 RESCALED = "RWKV divides some weights once, before its first forward in evaluation mode"
 KEPT_WHOLE = "model._cache"  # the one attribute under which everything is kept on purpose
 # What a model keeps between calls on purpose, and no outcome depends on: (model type or *, end of path) → reason.
@@ -22,6 +23,8 @@ KEPT_ON_PURPOSE = {
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
     ("*", "_output_capturing_hooks_installed"): "hooks for hidden states and attentions, installed at their first use",
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
+    ("*", "weights"): LONGER,
+    ("fsmt", "embed_positions.weight"): LONGER,
     ("rwkv", "layers_are_rescaled"): RESCALED,
     ("rwkv", "attention.output.weight"): RESCALED,
     ("rwkv", "feed_forward.value.weight"): RESCALED,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import reachable
 from conformance.architectures.media import reserved_tokens
+from conformance.architectures.options import options
 from conformance.architectures.scales import scales_of
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
@@ -52,7 +53,7 @@ def models(
     if init_scales is not None and not init_scales:
         raise BadInput("init_scales=() leaves nothing to draw")
     kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
-    config = draw(_configs_towards(name, towards))
+    config = {**draw(_configs_towards(name, towards)), **draw(_options(name))}
     ties = tied if tied is not None else draw(rarely(True, False, one_in=16)) and bool(room(name, config))
     return ModelSpec(
         architecture=name,
@@ -74,6 +75,16 @@ def _configs_towards(draw: st.DrawFn, name: str, towards: Collection[str]) -> Ma
         if kind:
             return tiny_config(name, draw(sizes_with(name, kind)))
     return draw(_configs(name))
+
+
+@st.composite
+def _options(draw: st.DrawFn, name: str) -> Mapping[str, Any]:
+    """Once in four draws something that a default config hides, now and then two of them; shrinks to nothing."""
+    possible = options(name)
+    if not possible or not draw(rarely(True, False, one_in=4)):
+        return {}
+    some = [draw(st.sampled_from(possible)) for _ in range(draw(rarely(2, 1, one_in=4)))]
+    return {attribute: value for option in some for attribute, value in option.items()}
 
 
 @cache

@@ -107,6 +107,15 @@ def _of_type(name: str) -> Capabilities:
     )
 
 
+def gives_logits(name: str, settings: Mapping[str, Json], tokens: int) -> bool:
+    """Whether a model of this type with these settings can be made and runs over so many tokens."""
+    try:
+        _forward(build_model(name, settings), tokens)
+    except Exception:  # noqa: BLE001 - as in `_runs`
+        return False
+    return True
+
+
 def _runs(name: str, settings: Mapping[str, Json], attention: str, double: bool = False) -> bool:
     try:
         model = build_model(name, settings, attention)
@@ -117,11 +126,11 @@ def _runs(name: str, settings: Mapping[str, Json], attention: str, double: bool 
     return not double or {str(parameter.dtype) for parameter in model.parameters()} == {"torch.float64"}
 
 
-def _forward(model: PreTrainedModel) -> None:
-    """One forward over two tokens."""
+def _forward(model: PreTrainedModel, count: int = 2) -> None:
+    """One forward over tokens: 3, 4, 3, 4, ..."""
     import torch
 
-    tokens = torch.tensor([[3, 4]])
+    tokens = torch.tensor([[3 + place % 2 for place in range(count)]])
     inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
     if model.config.is_encoder_decoder:
         inputs["decoder_input_ids"] = tokens

@@ -21,10 +21,11 @@ def plain_generation_config(settings: Settings, decoder_start: int | None) -> An
     return GenerationConfig(pad_token_id=pad, bos_token_id=1, **extra)
 
 
-def callers_fields(settings: Settings, width: int, vocabulary: int) -> dict[str, Any]:
+def callers_fields(settings: Settings, width: int, vocabulary: int, positions: object = None) -> dict[str, Any]:
     """What the caller's `GenerationConfig` is made of; every field that the model could fill in is explicit.
 
-    `width` is the number of tokens that the returned sequences begin with.
+    `width` is the number of tokens that the returned sequences begin with; `positions` how many the model's config
+    tells: `generate` decodes no further where it is told no limit, and so it is told one there.
     """
     fields: dict[str, Any] = {
         "eos_token_id": list(settings.eos) or None,
@@ -39,6 +40,9 @@ def callers_fields(settings: Settings, width: int, vocabulary: int) -> dict[str,
         "output_hidden_states": settings.output_hidden_states,
         **stopping_fields(settings, width, vocabulary),
     }
+    unlimited = "max_new_tokens" not in fields and "max_length" not in fields
+    if unlimited and isinstance(positions, int) and positions < width + settings.max_new_tokens:
+        fields["max_new_tokens"] = settings.max_new_tokens
     if settings.repetition_penalty != 1.0:
         fields["repetition_penalty"] = settings.repetition_penalty
     if settings.do_sample:
