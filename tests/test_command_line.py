@@ -103,6 +103,8 @@ def test_what_is_shown_and_what_a_failed_check_is_about():
     lines = list(
         title(runs, {"assisted-matches-plain": Verdict("fail", differences=(Difference("values", "b", "", ""),))})
     )
-    assert lines[1].startswith("assisted-matches-plain failed, whose rule is: What an assistant model drafts changes")
+    assert lines[1].startswith(
+        "assisted-matches-plain failed, whose rule is: What an assistant model or layers ahead draft"
+    )
     assert lines[2] == "Where a rule is about other runs than those shown, these may agree."
     assert len(list(title(runs, {}))) == 1

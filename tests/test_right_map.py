@@ -80,7 +80,15 @@ def test_the_release_is_run_on_the_map_that_the_subject_plans_and_shares_nothing
     assert len(set(planned.values())) > 1  # another map than the release's own, or than none
     assert placed.hf_device_map == planned
     assert not hasattr(placed, "tensors_before_placing")
-    assert Reference().also_installed("planning-never-crashes") == ()
+    assert Reference().also_installed("placement-changes-no-config") == ()
+
+
+def test_the_release_excuses_no_planner_that_raises(tmp_path):
+    def broken(_):
+        raise IndexError("no place is left")
+
+    with pytest.raises(NotOffered, match="the planner itself raises"):
+        InstalledOnPlannedMap(broken).place(asked_for(tmp_path, map="auto", budget=(60,)))
 
 
 def test_the_release_is_not_run_on_a_wrong_map(tmp_path):

@@ -29,7 +29,10 @@ class InstalledOnPlannedMap(Installed):
 
     def place(self, recipe: Recipe) -> Any:
         """The placed model. Raises NotOffered where it would excuse nothing, else whatever the loader raises."""
-        planned = self.planner(recipe)
+        try:
+            planned = self.planner(recipe)
+        except Exception as error:
+            raise NotOffered("the planner itself raises") from error
         if planned.device_map == recipe.device_map:
             raise NotOffered("the map is the case's own, and the installed subject is run on that")
         if reason := wrong_plan(recipe, planned):

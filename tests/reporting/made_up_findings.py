@@ -40,7 +40,6 @@ BODIES = {
     "grouped": ("placed-groups-stay-tied", ""),
     "mapped": ("map-covers-the-model", ""),
     "configured": ("placement-changes-no-config", ""),
-    "unnamed": ("stranded-weight-is-named", ""),
     "loaded": ("checkpoint-loads-as-saved", ""),
     "weighed": ("placed-weights-are-the-same", ""),
     "rollback": ("crop-round-trip", ""),
@@ -100,7 +99,7 @@ ASKED = {
     "positions in turns": ("arrived", PrefillPlan(turns=(3,), only_new=True, positions=True)),
     "positions": ("drafted", PrefillPlan(drafter="lookup", positions=True)),
     "torch's own format": ("loaded", PlacementPlan(stored="bin", loaded_as="bfloat16")),
-    "devices as objects": ("weighed", PlacementPlan(map="parts", places=("cpu", "disk"), spelled="devices")),
+    "devices as objects": ("weighed", PlacementPlan(map="parts", places=("cpu",), spelled="devices")),
     "assisted turns": ("arrived", PrefillPlan(turns=(3, 4), made_by="assisted", decoded=2, chunk=1)),
 }
 # Prompts with images or sound, by type: what shows that their bodies take them.

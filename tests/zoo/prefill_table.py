@@ -19,6 +19,7 @@ BELIEVED, AGAIN = "same-model-is-believed", "mode-is-repeatable"
 STREAMED = "drafts-are-streamed"
 LOGITS = ("values", "logits")
 EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifies it"}
+LOST = {**EVERY_DRAFT, STREAMED: "what is missing from the sequence was streamed before"}
 ALSO_EARLIER = {**EVERY_DRAFT, TURNS: "an earlier turn that looks up is verified by the same loop"}
 
 
@@ -55,8 +56,8 @@ def _planted(found_by, planted, *pairs, also=(), **parts):
 
 FAULTS = (
     _planted(ASSISTED, drafting.accepts_one_too_many, ("tokens", "sequences"), also=ALSO_EARLIER),
-    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=EVERY_DRAFT),
-    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=EVERY_DRAFT),
+    _planted(ASSISTED, drafting.loses_an_accepted_token, ("length", "logits"), also=LOST),
+    _planted(ASSISTED, drafting.loses_the_bonus_token, ("length", "logits"), also=LOST),
     _planted(
         ASSISTED,
         drafting.ends_inside_drafts_ignored,
@@ -102,7 +103,11 @@ FAULTS = (
     _planted(CACHE, drafting.cache_keeps_a_mode, ("added", "cache record_past"), ("changed", "cache record_past")),
     _planted(FIRST, drafting.never_first, ("missing", "is_first_iteration"), also={EMBEDS: "only then they are used"}),
     _planted(
-        FIRST, drafting.always_first, ("changed", "is_first_iteration"), ("changed", "assistant is_first_iteration")
+        FIRST,
+        drafting.always_first,
+        ("changed", "is_first_iteration"),
+        ("changed", "assistant is_first_iteration"),
+        also={EMBEDS: "they are used again in every iteration that is a first one"},
     ),
     _planted(
         IMAGES,

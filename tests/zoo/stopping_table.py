@@ -35,7 +35,13 @@ FAULTS = (
     _late(LATE, late_stops.undo_of_nothing_empties, ("removed", "logits"), ("removed", "scores")),
     _late(LATE, late_stops.cache_is_not_put_back, *LENGTHS, also=LEFT_BEHIND),
     _late(LATE, late_stops.cache_is_cropped_twice, *LENGTHS, also=LEFT_BEHIND),
-    _late(LATE, late_stops.slot_is_read_before_its_event, *UNREAD, ("length", "forwards")),
+    _late(
+        LATE,
+        late_stops.slot_is_read_before_its_event,
+        *UNREAD,
+        ("length", "forwards"),
+        also={LATE_ERROR: "the call after an error stops too early, too"},
+    ),
     _late(
         LATE,
         late_stops.slots_are_not_rotated,

@@ -11,7 +11,6 @@ from conformance.placing import checkpoints, models
 from conformance.placing.calls import CHUNK, DENOISING, DRAFT, GREEDY, OFFLOADED_CACHE
 from conformance.placing.models import CANVAS, SPECIAL
 from conformance.placing.recipe import Recipe, recipe_of
-from conformance.placing.stranding import strand
 from conformance.plans.placement import MECHANISMS, PlacementPlan
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -39,7 +38,6 @@ def constants(scenario: Scenario) -> dict[str, str]:
         "PLACE": _place(recipe),
         "LOAD": _load(recipe),
         "SHARDS": _text(files if plan.shards else {}),
-        "LOST": _text([] if plan.stranded is None else strand(model, plan.stranded)),
         "CALL": _call(plan),
     }
 

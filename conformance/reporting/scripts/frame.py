@@ -79,7 +79,6 @@ REMAKE: Callable[[Any], Any]  # the model of the report from the plain one: a su
 PLACE: Callable[[Any, str, str], Any]  # a model, where it is saved, a folder for what is offloaded: the placed model
 LOAD: Callable[[Any, str], Any]  # a model, where it is saved: what loads from there without a placement
 SHARDS: dict[str, int]  # how it is saved: nothing, or the most bytes of a file
-LOST: list[str]  # weights that are left on `meta`
 CALL: Callable[[Any, Any], Any]  # a model, the unplaced one: what `generate` returns
 
 
