@@ -87,6 +87,9 @@ class Search:
             return Raised(Crash.of(error), refusal=False)
 
 
+GREEDILY_WRONG = "decoding this batch greedily in the same way is wrong already"
+
+
 def beams_against_rescoring(runs: Runs, **config: Any) -> Comparison:
     """Every returned beam's score is that of its tokens when everything is recomputed; `config`: how it is run."""
     search = Search.of(runs)
@@ -101,7 +104,7 @@ def beams_against_rescoring(runs: Runs, **config: Any) -> Comparison:
         return Comparison(not_applicable="this type's own generate returns no scores of beams")
     result = _all_rescored(search, output)
     if result.differences and not _greedily_right(search, config):
-        return Comparison(not_applicable="decoding this batch greedily in the same way is wrong already")
+        return Comparison(not_applicable=GREEDILY_WRONG)
     return result
 
 
@@ -112,6 +115,8 @@ def _raised(search: Search, raised: Raised, config: dict[str, Any]) -> Compariso
         return Comparison(not_applicable="fewer tokens have any probability than beams have to draw")
     if isinstance(search.greedy(**config), Raised):
         return Comparison(not_applicable="the same batch raises without beams")
+    if not _greedily_right(search, config):
+        return Comparison(not_applicable=GREEDILY_WRONG)
     crashed = crash_difference(raised.crash, "the same batch works without beams").differences[0]
     return Comparison.of(replace(crashed, where="beam search"))
 
