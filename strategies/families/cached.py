@@ -26,10 +26,12 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     groups = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))) if len(continuation) > 1 else ()
     plan = CachedPlan(continuation=continuation, groups=groups, bfloat16=draw(rarely(True, False, one_in=8)))
     if draw(rarely(True, False, one_in=3)):
-        length = len(prompt.rows[0])
-        encoder = not decoder_only(model.architecture)
-        shared = {"vocabulary": vocabulary_of(model), "length": length, "sampled": settings.do_sample}
-        steering = steerings(**shared, encoder=encoder)
+        steering = steerings(
+            vocabulary=vocabulary_of(model),
+            length=len(prompt.rows[0]),
+            sampled=settings.do_sample,
+            encoder=not decoder_only(model.architecture),
+        )
         plan = plan.replace(steering=draw(steering))
     if not draw(rarely(True, False, one_in=5)):
         return plan
