@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from conformance.architectures.cells import reachable
 from conformance.architectures.roles import formula_of
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.plans.stopping import FILLED, StoppingPlan
@@ -45,7 +46,8 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     chosen = draw(ended(model=model, rows=rows))
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
-    plan = draw(plans(settings=chosen, unpadded=not pads_before_the_end(chosen, rows)))
+    mixed = len(reachable(architecture)) > 1
+    plan = draw(plans(settings=chosen, unpadded=not pads_before_the_end(chosen, rows), mixed=mixed))
     chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
 
@@ -104,10 +106,11 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool) -> StoppingPlan:
+def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
 
-    `unpadded`: stopping at once feeds no pad id, which need not be one that can be fed then.
+    `unpadded`: stopping at once feeds no pad id, which need not be one that can be fed then. `mixed`: the cache has
+    layers of several kinds, of which one of fixed size is the rarer and the more delicate; every second is one then.
     """
     raises = draw(st.sampled_from(RAISES))
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
@@ -118,7 +121,7 @@ def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool) -> StoppingPla
         lag=draw(st.sampled_from((0, 1, 2, 2))),
         streamed=draw(st.booleans()),
         cache=cache,
-        static=draw(rarely(True, False, one_in=6)),
+        static=draw(rarely(True, False, one_in=2 if mixed else 6)),
         room=draw(st.sampled_from((None, 0, 1))) if passed else None,
         quantised=passed and draw(rarely(True, False, one_in=6)),
         words=draw(st.sampled_from(WORDS)) if passed else "its own",
