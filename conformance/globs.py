@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from conformance.architectures import catalogue
 from conformance.errors import unknown
+
+FAMILY = "family:"  # before the name of a family: all of its checks
 
 
 def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, ...]:
@@ -19,6 +21,12 @@ def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, 
             raise unknown(what, pattern, names)
         chosen.update(matched)
     return tuple(name for name in names if name in chosen)
+
+
+def select_checks(patterns: str, families: Mapping[str, str]) -> tuple[str, ...]:
+    """The checks that a glob matches by their name, or by `family:` and that of their family; check → family given."""
+    chosen = select(patterns, [*families, *sorted({f"{FAMILY}{family}" for family in families.values()})], "check")
+    return tuple(check for check, family in families.items() if {check, f"{FAMILY}{family}"} & {*chosen})
 
 
 def select_architectures(patterns: str | None) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run, all with the prefix `--conformance-`."""
     group = parser.getgroup("conformance", "conformance of transformers generation")
-    group.addoption("--conformance-checks", metavar="GLOBS", help="checks to run, comma-separated globs")
+    group.addoption("--conformance-checks", metavar="GLOBS", help="checks to run: globs, or family:NAME, by commas")
     group.addoption("--conformance-architectures", metavar="GLOBS", help="architectures to draw, comma-separated globs")
     group.addoption("--conformance-subject", default="installed", help="installed, reference or module:object")
     group.addoption("--conformance-examples", type=int, metavar="N", help="counted examples per item; one round")

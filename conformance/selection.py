@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from conformance.errors import BadInput
-from conformance.globs import select, select_architectures
+from conformance.globs import select_architectures, select_checks
 from conformance.listing import default_checks, families_of_checks
 from conformance.options import PR_SEED, Options
 from conformance.planning import pairs_of
@@ -54,7 +54,7 @@ def make_options(
         load(subject)  # one's own; the built-in ones import torch
     drawn_seed = PR_SEED if profile == "pr" else secrets.randbelow(2**31)
     options = Options(
-        checks=select(checks, families_of_checks(), "check") if checks else default_checks(profile),
+        checks=select_checks(checks, families_of_checks()) if checks else default_checks(profile),
         architectures=select_architectures(architectures),
         subject=subject,
         examples=examples,

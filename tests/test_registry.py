@@ -9,7 +9,7 @@ import pytest
 import conformance
 from conformance import registry
 from conformance.errors import BadInput
-from conformance.globs import select
+from conformance.globs import select, select_checks
 from conformance.listing import families_of_checks, nightly_families
 from conformance.registry import Family, applies, check, family
 from conformance.reporting import pieces
@@ -57,6 +57,17 @@ def test_globs_select_and_a_glob_of_nothing_is_refused():
     assert select("padded*-alone, repeat*", names, "check") == ("padded-row-matches-alone", "repeatable")
     with pytest.raises(BadInput, match="unknown check 'static-matches'; did you mean static-matches-dynamic"):
         select("repeatable,static-matches", names, "check")
+
+
+def test_checks_are_selected_by_their_family_too():
+    families = families_of_checks()
+    assert select_checks("family:sampling,repeat*", families) == (
+        "repeatable",
+        "sampling-assisted-keeps-the-distribution",
+    )
+    assert select_checks("*", families) == tuple(families)
+    with pytest.raises(BadInput, match="unknown check 'family:placements'; did you mean family:placement"):
+        select_checks("family:placements", families)
 
 
 def test_the_listing_read_from_source_equals_the_registry():

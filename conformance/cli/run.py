@@ -13,7 +13,7 @@ from conformance.options import PROFILES
 from conformance.selection import make_options
 
 HELP = {
-    "checks": "Checks to run: comma-separated globs (default: all that the profile runs).",
+    "checks": "Checks to run: globs or family:NAME, comma-separated (default: all that the profile runs).",
     "architectures": "Architectures to draw: comma-separated globs over every type of the installed release.",
     "subject": "What is tested: installed, reference, or module:object of your own.",
     "examples": "Counted cases per item, one round: the reproducible mode.",
