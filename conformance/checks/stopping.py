@@ -77,9 +77,10 @@ def _one_draw_more(runs: Runs, both: Stopped) -> bool:
     It is that after one more choice of a token for every row, except where the model itself draws: it has then drawn
     more, which is not known.
     """
-    if runs.subject.name != Installed.name or not runs.case.settings.do_sample or both.undone != 1:
-        return False
     seen = both.seen
+    drawing = runs.case.settings.do_sample or seen.draws_itself
+    if runs.subject.name != Installed.name or not drawing or both.undone != 1:
+        return False
     with torch.random.fork_rng(devices=[]):
         torch.set_rng_state(both.random_at_once)
         torch.multinomial(torch.ones(seen.chosen_from), num_samples=1)

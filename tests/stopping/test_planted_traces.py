@@ -1,5 +1,8 @@
 """Traces that deferral may leave beside the outcome: each broken copy is found on one case made for it."""
 
+from functools import wraps
+from unittest.mock import patch
+
 import pytest
 import torch
 from toolbox import CHECKS_OF, small_case
@@ -87,3 +90,25 @@ def test_one_draw_of_the_undone_step_is_allowed_and_no_other():
     assert verdict.status == "allowed"
     assert "has drawn one" in verdict.reason
     assert fields(case, DrawsTwice) == {MATCHES: "rng"}
+
+
+class DrawsInForward(Installed):
+    """The installed release with a model that draws in each forward, as some routers do."""
+
+    def generate(self, model, call):
+        forward = model.forward
+
+        @wraps(forward)
+        def drawing(*args, **kwargs):
+            torch.rand(1)
+            return forward(*args, **kwargs)
+
+        with patch.object(model, "forward", drawing):
+            return super().generate(model, call)
+
+
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="this release has none")
+def test_a_model_that_draws_itself_may_have_drawn_in_the_undone_step_too():
+    verdict = judge(case_of({}), [MATCHES], DrawsInForward()).verdicts[MATCHES]
+    assert verdict.status == "allowed"
+    assert "random numbers" in verdict.reason

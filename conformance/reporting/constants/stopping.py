@@ -25,6 +25,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
     return {
         "CHANGES": literal(config_of(runs)),
         "CACHE": literal(_cache(runs) if plan is not None and plan.passed_in else {}),
+        "NAME": literal(upstream.cache_argument(scenario.pristine)),
         "SECOND": literal(_second(scenario)),
         "START": str(scenario.width()),
         "HOOK": literal(HOOKS.get(plan.raises, "")) if plan is not None else "''",

@@ -7,14 +7,13 @@ from typing import Any
 
 from transformers import GenerationConfig
 
-from conformance.reporting.scripts.frame import CACHE, CHANGES, INPUTS, SETTINGS
+from conformance.reporting.scripts.frame import CACHE, CHANGES, INPUTS, NAME, SETTINGS
 from conformance.reporting.scripts.prepared import prepared
 
 
 def given(model: Any) -> dict[str, Any]:
     """What `generate` is given."""
-    made: dict[str, Any] = {}
-    config = GenerationConfig(**SETTINGS | CHANGES | CACHE)
+    made, config = dict[str, object](), GenerationConfig(**SETTINGS | CHANGES | CACHE)
     model.generate(**INPUTS, generation_config=config, custom_generate=lambda _, ids, **new: (made.update(new), ids)[1])
-    names = [name for name in ("cache", "past_key_values", "cache_params") if made.get(name) is not None]
-    return {**INPUTS, **{name: prepared(made[name]) for name in names}}
+    kept = (made.get(name) for name in ("cache", "past_key_values", "cache_params"))
+    return INPUTS | {NAME: next((prepared(cache) for cache in kept if cache is not None), None)}

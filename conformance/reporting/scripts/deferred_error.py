@@ -9,7 +9,7 @@ from typing import Any
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.caller import given
-from conformance.reporting.scripts.frame import CHANGES, SETTINGS, make_model
+from conformance.reporting.scripts.frame import CHANGES, NAME, SETTINGS, make_model
 from conformance.reporting.scripts.hook import hooked
 from conformance.reporting.scripts.late import deferred
 
@@ -20,8 +20,7 @@ INSTEAD = {"next": "deferred_after_error"}
 
 def recording(keywords: dict[str, Any]) -> dict[str, bool]:
     """Whether each layer of the cache that is passed records."""
-    cache = next((keywords[name] for name in ("cache", "past_key_values", "cache_params") if name in keywords), None)
-    layers = getattr(getattr(cache, "self_attention_cache", cache), "layers", ())
+    layers = getattr(getattr(cache := keywords.get(NAME), "self_attention_cache", cache), "layers", ())
     return {f"layer {n} records past states": getattr(layer, "record_past", False) for n, layer in enumerate(layers)}
 
 
