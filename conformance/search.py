@@ -97,11 +97,16 @@ class Search:
         """Whether the run's budget is spent."""
         return self.options.deadline is not None and time.time() >= self.options.deadline
 
-    def _shrink_deadline(self) -> float:
-        """Within the budget, but for a moment that a failure met at its very end is given."""
+    def _shrink_deadline(self, key: Key) -> float:
+        """Within the budget, but for a moment that a failure met at its very end is given.
+
+        Within a budget, what was met in other circumstances before is given less each time: it is rarely news.
+        """
         least, most = SHRINK_SECONDS
-        whole = float("inf") if self.options.budget is None else self.options.budget * self.options.workers
-        end = time.time() + min(most, max(least, whole / SHRINKS_IN_A_BUDGET))
+        if self.options.budget is not None:
+            alike = sum(finding.signature.key == key for finding in self.findings)
+            most = min(most, self.options.budget * self.options.workers / SHRINKS_IN_A_BUDGET) / (1 + alike)
+        end = time.time() + max(least, most)
         return end if self.options.deadline is None else min(end, max(self.options.deadline, time.time() + LAST_MOMENT))
 
     def _stored(self) -> None:
@@ -198,7 +203,7 @@ class Search:
             return again
         kind: type[Exception] = type(f"Fails{abs(hash(failure.key))}", (AssertionError,), {})
         known: dict[Case, Failure | None] = {failure.case: again}  # by the case as drawn or as judged
-        deadline, drawn, best = self._shrink_deadline(), 0, again
+        deadline, drawn, best = self._shrink_deadline(failure.key), 0, again
 
         def shrink(data: st.DataObject) -> None:
             nonlocal drawn, best

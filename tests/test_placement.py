@@ -13,7 +13,7 @@ from conformance.build import Scenario
 from conformance.errors import NotBuildable
 from conformance.judge import judge
 from conformance.outcome import Outcome
-from conformance.placing import models
+from conformance.placing import devices, models
 from conformance.placing.comparing import compare_calls, config_changes
 from conformance.placing.recipe import recipe_of, size_of
 from conformance.placing.refusing import refused_clearly
@@ -226,3 +226,10 @@ def test_a_failure_is_the_releases_where_a_way_that_the_subject_names_fails_alik
     case = small_case(family="placement", plan=PlacementPlan())
     made = judge(case, [MATCHES], subject).verdicts[MATCHES]
     assert (made.status, made.reason) == verdict
+
+
+@pytest.mark.parametrize("accelerators", [0, 1])
+def test_a_recipe_names_no_accelerators_beyond_its_own(accelerators):
+    """Whatever another case has left behind in the process: what a case does depends on itself alone."""
+    plan = PlacementPlan(places=("sim:1",), accelerators=accelerators)
+    assert devices.why_not(plan) == "the recipe names accelerators that are not present in it"

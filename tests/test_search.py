@@ -325,3 +325,22 @@ def test_an_item_that_has_had_its_share_of_time_ends_after_its_fifth_case(folder
     cases = search.run().cases
     search.recorder.close()
     assert cases == FEWEST_IN_A_ROUND
+
+
+def test_a_budget_gives_less_time_to_what_was_met_before(folder, monkeypatch):
+    monkeypatch.setattr(search_module, "time", SimpleNamespace(time=lambda: 0.0))
+    search = search_in(folder, Installed(), family="purity", examples=1)
+    search.recorder.close()
+    key, other = Key(STREAM, "values", "sequences", ""), Key(CACHED, "values", "logits", "")
+    met = [SimpleNamespace(signature=SimpleNamespace(key=key))] * 2
+
+    def limits(**options):
+        search.options = search.options.replace(**options)
+        found = []
+        for search.findings in ([], met[:1], met):
+            found.append(search._shrink_deadline(key))
+        assert search._shrink_deadline(other) == found[0]
+        return found
+
+    assert limits(examples=None, budget=900.0, workers=2) == [12.0, 6.0, 4.0]
+    assert limits(examples=5, budget=None) == [12.0, 12.0, 12.0]

@@ -11,13 +11,22 @@ import torch
 from conformance.compare import crash_difference
 from conformance.placing.comparing import compare_calls, config_changes
 from conformance.placing.devices import bound_of
-from conformance.placing.guards import came_apart, can_run, cannot_be_had, draws_apart, is_whole, of, was_placed
+from conformance.placing.guards import (
+    came_apart,
+    can_run,
+    cannot_be_had,
+    draws_apart,
+    is_whole,
+    of,
+    reads_nothing_on_meta,
+    was_placed,
+    watched,
+)
 from conformance.placing.stranding import stranded_outcome
 from conformance.placing.world import Placed
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
-from conformance.simulation.meta_reads import MetaReads, MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
 
 PLACEMENT = family(
@@ -116,7 +125,7 @@ def no_op_reads_meta(runs: Runs) -> Comparison:
 
     An op that refuses such a tensor raises; that is a matter of `placed-matches-unplaced`.
     """
-    watch = _watch(runs)
+    watch = watched(runs)
     if not watch.reads:
         return Comparison()
     first = min(watch.reads)
@@ -125,18 +134,13 @@ def no_op_reads_meta(runs: Runs) -> Comparison:
     return Comparison.of(Difference("values", "meta input", "no op reads meta", f"{got}: {what}", raised_in=first))
 
 
-def _watch(runs: Runs) -> MetaReads:
-    watch: MetaReads = of(runs).placed_outcome.extra[MetaReadsProbe.name]
-    return watch
-
-
 @check(
     PLACEMENT,
     stands_on=["placed-weights-are-the-same", "placed-groups-stay-tied", "no-op-reads-meta"],
     script="placed",
 )
 @guarded(can_run)
-@applies("an op reads meta already, which is another check's", lambda runs: not _watch(runs).reads)
+@guarded(reads_nothing_on_meta)
 @guarded(draws_apart)
 def placed_matches_unplaced(runs: Runs) -> Comparison:
     """A placed model decodes as the same model does undispatched: sequences exactly, logits within the bound.
@@ -147,7 +151,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
     own = of(runs)
     if own.placed_outcome.crash is not None:
         return crash_difference(own.placed_outcome.crash, "the undispatched model works")
-    if (mixed := _watch(runs).mixed) and runs.case.plan.simulated:
+    if (mixed := watched(runs).mixed) and runs.case.plan.simulated:
         got = ", ".join(f"{op} {count} times" for op, count in sorted(mixed.items()))
         wanted = "no op gives values of tensors on several devices"
         return Comparison.of(Difference("values", "devices", wanted, got, raised_in=min(mixed)))

@@ -6,7 +6,15 @@ from conformance.checks.placement import PLACEMENT
 from conformance.compare import crash_difference
 from conformance.placing.comparing import compare_calls, other_weights
 from conformance.placing.devices import bound_of
-from conformance.placing.guards import can_run, described, draws_apart, is_whole, loads_a_checkpoint, of
+from conformance.placing.guards import (
+    can_run,
+    described,
+    draws_apart,
+    is_whole,
+    loads_a_checkpoint,
+    of,
+    reads_nothing_on_meta,
+)
 from conformance.placing.loaded import not_as_saved, running_weights
 from conformance.placing.world import World
 from conformance.registry import applies, check, guarded
@@ -52,6 +60,7 @@ def placed_weights_are_the_same(runs: Runs) -> Comparison:
 @guarded(loads_a_checkpoint)
 @applies("it is not saved where it was loaded from", lambda runs: bool(runs.case.plan.saved_over))
 @guarded(can_run)
+@guarded(reads_nothing_on_meta)
 @guarded(draws_apart)
 def saving_over_keeps_the_checkpoint(runs: Runs) -> Comparison:
     """A placed model, saved where it was loaded from, leaves a checkpoint of its weights, and decodes as before.

@@ -19,11 +19,11 @@ from conformance.simulation.tensors import NAME
 
 def why_not(plan: PlacementPlan) -> str | None:
     """Why this machine cannot follow a recipe, or None."""
-    if not plan.accelerated:
-        return None
     named = max((int(place[4:]) for place in plan.places if place.startswith("sim:")), default=-1)
     if named >= plan.accelerators:
         return "the recipe names accelerators that are not present in it"
+    if not plan.accelerated:
+        return None
     if plan.hardware == NAME:
         return accelerator.why_not()
     module = torch.get_device_module(plan.hardware)

@@ -10,6 +10,7 @@ from conformance.placing import devices
 from conformance.placing.world import World
 from conformance.registry import Guard
 from conformance.runs import Runs
+from conformance.simulation.meta_reads import MetaReads, MetaReadsProbe
 
 
 def described(runs: Runs) -> World | str:
@@ -91,6 +92,17 @@ def can_run(runs: Runs) -> str | None:
         return "an offloaded cache needs CUDA"
     crash = of(runs).unplaced_outcome.crash
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
+
+
+def watched(runs: Runs) -> MetaReads:
+    """What ops of the placed model read on `meta`, and across devices."""
+    watch: MetaReads = of(runs).placed_outcome.extra[MetaReadsProbe.name]
+    return watch
+
+
+def reads_nothing_on_meta(runs: Runs) -> str | None:
+    """Why what a placed model says is garbage, which differs from run to run."""
+    return "an op reads meta already, which is another check's" if watched(runs).reads else None
 
 
 def draws_apart(runs: Runs) -> str | None:

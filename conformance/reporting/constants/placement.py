@@ -22,6 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "chunked": {"prefill_chunk_size": CHUNK},
     **dict.fromkeys(MECHANISMS, GREEDY),
 }
+FOR_ONE_ROW = ("lookup", "assisted")  # which several rows in a batch are refused
 
 
 def constants(scenario: Scenario) -> dict[str, str]:
@@ -108,7 +109,8 @@ def _call(plan: PlacementPlan) -> str:
     if plan.model == "diffusion gemma":
         few = f"max_new_tokens={CANVAS}, max_denoising_steps={DENOISING}"
         return f'lambda model, base: model.generate(INPUTS["input_ids"].clamp(max={SPECIAL - 1}).to({place}), {few})'
-    inputs = f"**{{name: tensor.to({place}) for name, tensor in INPUTS.items()}}, "
+    row = "[:1]" if plan.mode in FOR_ONE_ROW else ""
+    inputs = f"**{{name: tensor{row}.to({place}) for name, tensor in INPUTS.items()}}, "
     if plan.mode == "no inputs":
         inputs = ""
     elif plan.mode == "embeddings":
