@@ -233,3 +233,24 @@ def test_a_recipe_names_no_accelerators_beyond_its_own(accelerators):
     """Whatever another case has left behind in the process: what a case does depends on itself alone."""
     plan = PlacementPlan(places=("sim:1",), accelerators=accelerators)
     assert devices.why_not(plan) == "the recipe names accelerators that are not present in it"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"places": ("disk",)},
+        {"loader": "cpu_offload"},
+        {"loader": "disk_offload"},
+        {"map": "auto", "budget": (40,)},
+        {"map": "parts", "places": ("cpu", "disk")},
+    ],
+)
+def test_every_way_to_offload_weights_is_one_need(plan):
+    own = PlacementPlan(**plan).traits()
+    assert "offloaded" in own
+    assert {"loader: cpu_offload", "loader: disk_offload", "place: disk"}.isdisjoint(own)
+
+
+def test_a_plan_that_fits_offloads_nothing():
+    assert PlacementPlan(map="auto", budget=(130,)).traits() == ("map: planned",)
+    assert PlacementPlan(map="auto", budget=(60, 60), accelerators=1).traits() == ("map: planned", "accelerators")

@@ -104,12 +104,21 @@ class PlacementPlan(Plan, family="placement"):
         flags |= {"devices as objects": self.spelled == "devices", "saved over itself": bool(self.saved_over)}
         return [name for name, on in flags.items() if on]
 
+    @property
+    def runs_out(self) -> bool:
+        """Whether a loader that plans finds less memory than the model takes, so that the rest goes to the disk."""
+        return self.planned and sum((self.budget or (100,))[: self.accelerators + 1]) < 100
+
     def traits(self) -> tuple[str, ...]:
-        """What a failure needs: the recipe without the numbers, which places it names included."""
+        """What a failure needs: the recipe without the numbers, which accelerators it names included.
+
+        All ways to keep weights elsewhere than where they run are one: what needs one of them is met in each.
+        """
+        offloading = self.loader in ("cpu_offload", "disk_offload")
         values = {
             "model": self.model,
             "by_itself": self.by_itself,
-            "loader": self.loader,
+            "loader": "from_pretrained" if offloading else self.loader,
             "ids": self.ids,
             "mode": self.mode,
             "stored": self.stored,
@@ -118,9 +127,10 @@ class PlacementPlan(Plan, family="placement"):
         found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
         found += ["map: planned"] if self.planned else [f"map: {self.map}"] if self.map != plainest.map else []
         places = self.places[:1] if self.map == "whole" else () if self.planned else self.places
-        kinds = sorted({place.split(":")[0] for place in places} - {"cpu"})
+        kinds = sorted({place.split(":")[0] for place in places} - {"cpu", "disk"})
         found += [f"place: {kind}" for kind in kinds]
-        flags = {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
+        flags = {"offloaded": self.offloads or self.runs_out}
+        flags |= {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
         flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
         flags |= {"left on meta": self.stranded is not None} | dict.fromkeys(self._of_the_checkpoint(), True)
         return (*found, *(name for name, on in flags.items() if on))
