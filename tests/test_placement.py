@@ -242,7 +242,9 @@ def test_a_recipe_names_no_accelerators_beyond_its_own(accelerators):
         {"loader": "cpu_offload"},
         {"loader": "disk_offload"},
         {"map": "auto", "budget": (40,)},
+        {"map": "auto", "budget": (60, 60), "accelerators": 1},
         {"map": "parts", "places": ("cpu", "disk")},
+        {"map": "parts", "places": ("cpu", "sim:0"), "accelerators": 1},
     ],
 )
 def test_every_way_to_offload_weights_is_one_need(plan):
@@ -253,4 +255,4 @@ def test_every_way_to_offload_weights_is_one_need(plan):
 
 def test_a_plan_that_fits_offloads_nothing():
     assert PlacementPlan(map="auto", budget=(130,)).traits() == ("map: planned",)
-    assert PlacementPlan(map="auto", budget=(60, 60), accelerators=1).traits() == ("map: planned", "accelerators")
+    assert PlacementPlan(map="auto", budget=(60, 60), accelerators=2).traits() == ("map: planned", "accelerators")

@@ -88,7 +88,8 @@ class PlacementPlan(Plan, family="placement"):
     def offloads(self) -> bool:
         """Whether the recipe itself keeps weights elsewhere than where they run."""
         chosen = self.places[:1] if self.map == "whole" else self.places
-        return self.loader in ("cpu_offload", "disk_offload") or (not self.planned and "disk" in chosen)
+        kept = {"disk", "cpu"} if len({*chosen} - {"disk", "cpu"}) else {"disk"}  # it runs on an accelerator, if any
+        return self.loader in ("cpu_offload", "disk_offload") or (not self.planned and bool(kept & {*chosen}))
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What the recipe asks for."""
@@ -106,8 +107,8 @@ class PlacementPlan(Plan, family="placement"):
 
     @property
     def runs_out(self) -> bool:
-        """Whether a loader that plans finds less memory than the model takes, so that the rest goes to the disk."""
-        return self.planned and sum((self.budget or (100,))[: self.accelerators + 1]) < 100
+        """Whether a loader that plans finds less memory where the model runs than it takes, and offloads the rest."""
+        return self.planned and sum((self.budget or (100,))[: self.accelerators or 1]) < 100
 
     def traits(self) -> tuple[str, ...]:
         """What a failure needs: the recipe without the numbers, which accelerators it names included.

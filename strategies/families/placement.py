@@ -39,7 +39,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     placed = draw(placements(accelerators=(accelerators, accelerators)))
     on_the_disk = not accelerators and placed.places[:1] == ("disk",) and placed.map == "whole"
     modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
-    by_itself = not accelerators and draw(rarely(True, False, one_in=8))
+    by_itself = not accelerators and draw(rarely(True, False, one_in=12))
     return placed.replace(
         by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
         model=draw(st.sampled_from(MODELS)),
