@@ -111,7 +111,8 @@ class LateDevice(TorchFunctionMode):
     def _issue(self, destination: torch.Tensor, source: torch.Tensor) -> None:
         with torch._C.DisableTorchFunction():
             copy = Copy(destination, source, self.forwards)
-        setattr(destination, ON_THE_HOST, True)
+        # A slot may be a part of a buffer, of which the next step takes another view.
+        _mark((destination, destination._base))
         self.copies += 1
         if self.lag == 0:
             self._land([copy])
@@ -127,17 +128,20 @@ class LateDevice(TorchFunctionMode):
         """The result, marked as the host's where it is; what was read from the device is counted."""
         first = next((arg for arg in args if isinstance(arg, torch.Tensor)), None)
         if first is None:
+            if kwargs.get("device") == "cpu":  # made there, by name
+                _mark(result)
             return result
-        on_the_host = getattr(first, ON_THE_HOST, False)
+        on_the_host = _is_on_the_host(first)
         moved = name == "cpu" or (name == "to" and _to_the_host(args, kwargs))
         read = name in READS or moved or (not self._inside and _sized_by_values(name, args))
-        if read and not on_the_host:
+        read |= name == "copy_" and on_the_host and not all(map(_is_on_the_host, args[1:2]))  # one that blocks
+        if read and (name == "copy_" or not on_the_host):
             self.reads += 1
             self.reads_in_forwards += self._inside
-        if (moved or on_the_host) and isinstance(result, torch.Tensor):
+        if moved or on_the_host:
             if result is first and not on_the_host:
                 result = result.clone()  # on a CPU the tensor itself; from a device it would be another one
-            setattr(result, ON_THE_HOST, True)
+            _mark(result)
         return result
 
     def recorded(self, device: torch.device | None) -> list[Copy]:
@@ -196,6 +200,17 @@ class LateEvent:
     def query(self) -> bool:
         """Whether all that it stands for has landed."""
         return all(copy.landed for copy in self._copies)
+
+
+def _mark(made: Any) -> None:
+    """What is a tensor of these, or this tensor, lives in host memory."""
+    for one in made if isinstance(made, (tuple, list)) else (made,):
+        if isinstance(one, torch.Tensor):
+            setattr(one, ON_THE_HOST, True)
+
+
+def _is_on_the_host(tensor: Any) -> bool:
+    return not isinstance(tensor, torch.Tensor) or getattr(tensor, ON_THE_HOST, False)
 
 
 def _sized_by_values(name: str, args: Sequence[Any]) -> bool:

@@ -162,3 +162,29 @@ def test_it_is_put_back_after_an_error():
     with pytest.raises(RuntimeError, match="inside"), LateDevice():
         raise RuntimeError("inside")
     assert torch.Event is event
+
+
+def test_reading_a_part_of_a_buffer_of_slots_waits_for_nothing():
+    with LateDevice() as device:
+        flags, event = torch.zeros(2, dtype=torch.bool), torch.Event(device="cpu")
+        flags[1].copy_(torch.tensor(True), non_blocking=True)
+        event.record()
+        event.synchronize()
+        assert bool(flags[1])
+    assert device.reads == 0
+
+
+def test_what_a_slot_is_taken_apart_into_is_on_the_host_too():
+    with LateDevice() as device:
+        slot, event = sent(torch.tensor([3, 4]))
+        event.synchronize()
+        assert [part.item() for part in slot.split(1)] == [part.item() for part in slot.unbind()] == [3, 4]
+    assert device.reads == 0
+
+
+def test_a_copy_to_the_host_that_blocks_is_waited_for():
+    with LateDevice() as device:
+        torch.zeros(2, device="cpu").copy_(torch.ones(2))
+        assert device.reads == 1
+        torch.zeros(2, device="cpu").copy_(torch.ones(2, device="cpu"))
+    assert device.reads == 1
