@@ -37,6 +37,7 @@ from conformance.subjects import Subject
 
 SHRINK_SECONDS, LAST_MOMENT = (4.0, 12.0), 3.0  # least and most for a finding, and what comes after the limit
 SHRINKS_IN_A_BUDGET = 150  # so many limits are the whole of it: a short run is to look around, too
+CUT_OFF = "there was no time to make it as small as it can be, and it may need less"
 Strategy = Callable[[], st.SearchStrategy[Case]]
 
 
@@ -188,22 +189,28 @@ class Search:
     def _new_finding(self, failure: Failure) -> Finding:
         start = time.perf_counter()
         again = same_failure(failure.key, failure.case, self.subject)
-        smallest = self._shrink(failure, again) if again else failure
+        smallest, cut_off = self._shrink(failure, again) if again else (failure, False)
         finding = settle(replace(smallest, source=failure.source), self.subject, repeatable=again is not None)
-        finding = replace(finding, subject=self.options.subject)  # what `replay` can load, unlike a subject's own name
+        notes = (*finding.notes, *((CUT_OFF,) if cut_off else ()))
+        # The subject's option is what `replay` can load, unlike its own name.
+        finding = replace(finding, subject=self.options.subject, notes=notes)
         if self.findings.add(finding):
             self.result.new = [*(f for f in self.result.new if f.id != finding.id), finding]
         self.store.save(failure.key.check, finding.case)
         self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)
         return finding
 
-    def _shrink(self, failure: Failure, again: Failure) -> Failure:
-        """The smallest case on which Hypothesis finds the same failure in time; a stored case is small already."""
+    def _shrink(self, failure: Failure, again: Failure) -> tuple[Failure, bool]:
+        """The smallest case with the same failure that is found in time, and whether that was too short.
+
+        Half of the time is for Hypothesis, the other for resetting what is still set. A stored case is small already.
+        """
         if failure.index is None:
-            return again
+            return again, False
         kind: type[Exception] = type(f"Fails{abs(hash(failure.key))}", (AssertionError,), {})
         known: dict[Case, Failure | None] = {failure.case: again}  # by the case as drawn or as judged
         deadline, drawn, best = self._shrink_deadline(failure.key), 0, again
+        half = (time.time() + deadline) / 2
 
         def shrink(data: st.DataObject) -> None:
             nonlocal drawn, best
@@ -212,7 +219,7 @@ class Search:
             if drawn < (failure.index or 0):
                 return
             if case not in known:
-                if time.time() > deadline:
+                if time.time() > half:
                     raise Enough
                 known[case] = same_failure(failure.key, case, self.subject)
             found = known[case]
@@ -222,4 +229,5 @@ class Search:
 
         with contextlib.suppress(kind, Enough, Flaky):
             self._run_hypothesis(shrink, shrinking(self.examples + 1))
-        return plainer(best, self.subject, deadline + LAST_MOMENT)
+        best = plainer(best, self.subject, deadline + LAST_MOMENT)
+        return best, time.time() >= deadline + LAST_MOMENT

@@ -44,7 +44,8 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
     if finding.subject != "installed":
         return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`")
     if name is None:
-        return _replaying(finding, versions, "this check has no form that stands alone")
+        what = "what this case asks for" if registry.get(finding.signature.check).script else "this check"
+        return _replaying(finding, versions, f"{what} has no form that stands alone")
     script = _short_enough(_standing_alone(finding, versions, name), MAX_LINES + uncounted(name))
     return script or _replaying(finding, versions, f"on its own this script would be longer than {MAX_LINES} lines")
 
