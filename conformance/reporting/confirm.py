@@ -65,7 +65,7 @@ def run_scripts(scripts: list[Path], processes: int, timeout: float, tell: Tell 
                 number, script = turn
                 tell(number + 1, len(scripts))
                 process = process or helpers.enter_context(helper())
-                codes[number] = _run_one(process, script, timeout)
+                codes[number] = run_one(process, script, timeout)
                 process = None if codes[number] == LOST else process
 
         try:
@@ -77,7 +77,8 @@ def run_scripts(scripts: list[Path], processes: int, timeout: float, tell: Tell 
     return codes
 
 
-def _run_one(process: subprocess.Popen[str], script: Path, timeout: float) -> int:
+def run_one(process: subprocess.Popen[str], script: Path, timeout: float) -> int:
+    """The exit code of a script, run by a `helper`; what it printed goes to a text file beside it."""
     output = script.with_suffix(".txt")
     output.write_text("", encoding="utf-8")
     request = {"script": str(script), "output": str(output), "limit": timeout}

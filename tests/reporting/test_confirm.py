@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from conformance.findings import Finding, Findings
 from conformance.plans.prefill import PrefillPlan
 from conformance.plans.stopping import StoppingPlan
 from conformance.reporting import forking
-from conformance.reporting.confirm import confirm, run_scripts
+from conformance.reporting.confirm import confirm, helper, run_one, run_scripts
 from conformance.reporting.page import write_finding
 
 HEALTHY = {body: finding_of(body) for body in BODIES}
@@ -76,29 +78,26 @@ WITHOUT_ANSWER = {name: finding_of("groups", needs=(name,)) for name in ("cannot
 
 
 @dataclass
-class Ran:
-    """A folder of which the findings were confirmed, and how long that took."""
+class Scripts:
+    """Scripts of findings, each run when it is asked for and once, in children of one process."""
 
     folder: Path
-    confirmed: dict[str, bool]
-    seconds: float
+    process: subprocess.Popen[str]
+    outputs: dict[str, str] = field(default_factory=dict)
 
     def output(self, finding: Finding) -> str:
-        return (self.folder / "findings" / finding.id / "repro.txt").read_text(encoding="utf-8")
+        if finding.id not in self.outputs:
+            write_finding(self.folder, finding)
+            script = self.folder / "findings" / finding.id / "repro.py"
+            run_one(self.process, script, 60)
+            self.outputs[finding.id] = script.with_suffix(".txt").read_text(encoding="utf-8")
+        return self.outputs[finding.id]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    folder = tmp_path_factory.mktemp("run")
-    start = time.monotonic()
-    for finding in [*HEALTHY.values(), *FAULTY.values()]:
-        Findings(folder).add(finding)
-        write_finding(folder, finding)
-    for finding in WITHOUT_ANSWER.values():
-        Findings(folder).add(finding)
-    cannot = folder / "findings" / WITHOUT_ANSWER["cannot"].id / "repro.py"
-    cannot.write_text(ENDS["cannot"][0], encoding="utf-8")
-    return Ran(folder, confirm(folder, processes=1, timeout=60), time.monotonic() - start)
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
+    with helper() as process:
+        yield Scripts(tmp_path_factory.mktemp("run"), process)
 
 
 # The plainest type itself breaks these rules on 5.24.0: a value on `meta` is no error of a type of its own, and a model
@@ -108,34 +107,37 @@ TAKES_NO_IMAGES = {"used_once"}
 
 
 @pytest.mark.parametrize("body", sorted(set(HEALTHY) - BROKEN_EVERYWHERE - TAKES_NO_IMAGES))
-def test_a_script_finds_nothing_on_a_healthy_model(ran: Ran, body: str) -> None:
-    output = ran.output(HEALTHY[body])
+def test_a_script_finds_nothing_on_a_healthy_model(scripts: Scripts, body: str) -> None:
+    output = scripts.output(HEALTHY[body])
     assert output.endswith("exit code 0: the script did not meet the fault\n"), output
     assert ("expected: " in output and "got: " in output) or "verdict: pass" in output  # the latter where it replays
     assert all(line == line.rstrip() for line in output.splitlines())
-    assert ran.confirmed[HEALTHY[body].id] is False
 
 
 @pytest.mark.parametrize("body", sorted({*FAULTY, *BROKEN_EVERYWHERE}))
-def test_a_script_finds_a_real_fault(ran: Ran, body: str) -> None:
+def test_a_script_finds_a_real_fault(scripts: Scripts, body: str) -> None:
     finding = FAULTY.get(body) or HEALTHY[body]
-    output = ran.output(finding)
+    output = scripts.output(finding)
     assert output.endswith("exit code 1: the script met the fault\n"), output
-    assert ran.confirmed[finding.id] is True
 
 
-def test_the_answer_is_in_the_finding_and_on_its_page(ran: Ran) -> None:
-    place = ran.folder / "findings" / FAULTY["groups"].id
-    assert json.loads((place / "finding.json").read_text(encoding="utf-8"))["confirmed"] is True
-    assert "yes, in a fresh process" in (place / "finding.md").read_text(encoding="utf-8")
-    healthy = ran.folder / "findings" / HEALTHY["groups"].id
+def test_the_answer_is_in_the_finding_and_on_its_page(tmp_path: Path) -> None:
+    for finding in (HEALTHY["groups"], FAULTY["groups"], *WITHOUT_ANSWER.values()):
+        Findings(tmp_path).add(finding)
+    for finding in (HEALTHY["groups"], FAULTY["groups"]):
+        write_finding(tmp_path, finding)
+    place = {finding.id: tmp_path / "findings" / finding.id for finding in Findings(tmp_path)}
+    faulty, healthy, cannot, missing = (
+        place[one.id] for one in (FAULTY["groups"], HEALTHY["groups"], *WITHOUT_ANSWER.values())
+    )
+    (cannot / "repro.py").write_text(ENDS["cannot"][0], encoding="utf-8")
+    confirmed = confirm(tmp_path, processes=1, timeout=60)
+    assert [name for name, answer in confirmed.items() if answer] == [FAULTY["groups"].id]  # by the exit code 1 alone
+    assert json.loads((faulty / "finding.json").read_text(encoding="utf-8"))["confirmed"] is True
+    assert "yes, in a fresh process" in (faulty / "finding.md").read_text(encoding="utf-8")
     assert json.loads((healthy / "finding.json").read_text(encoding="utf-8"))["confirmed"] is False
-
-
-def test_only_the_exit_code_1_confirms(ran: Ran) -> None:
-    assert not any(ran.confirmed[finding.id] for finding in WITHOUT_ANSWER.values())
-    assert ran.output(WITHOUT_ANSWER["cannot"]) == "why\nexit code 2: the script could not run\n"
-    assert ran.output(WITHOUT_ANSWER["missing"]).endswith("exit code 70: the script raised\n")
+    assert (cannot / "repro.txt").read_text(encoding="utf-8") == "why\nexit code 2: the script could not run\n"
+    assert (missing / "repro.txt").read_text(encoding="utf-8").endswith("exit code 70: the script raised\n")
 
 
 @pytest.mark.parametrize("name", sorted(ENDS))
