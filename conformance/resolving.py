@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from conformance import upstream
 from conformance.build import Scenario
 from conformance.case import Settings
 from conformance.endings import text_of
@@ -73,18 +74,10 @@ def built_processors(scenario: Scenario, rows: Sequence[int] | None = None, copi
     They are for as many sequences a row as the case returns, or for `copies` of them. Raises OracleRaised where
     `generate` refuses to prepare them.
     """
-    caught: list[Any] = []
-
-    def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:
-        caught.append(logits_processor)
-        return input_ids
-
-    with torch.no_grad():
-        # It prepares everything and runs nothing.
-        changes = {} if copies is None else {"num_return_sequences": copies}
-        try:
-            with time_limit():
-                scenario.pristine.generate(**scenario.call(rows, **changes).arguments(), custom_generate=catch)
-        except Exception as error:
-            raise OracleRaised(str(Crash.of(error))) from error
-    return caught[0]
+    changes = {} if copies is None else {"num_return_sequences": copies}
+    try:
+        with torch.no_grad(), time_limit():
+            call = scenario.call(rows, **changes)
+            return upstream.handed_to_loop(scenario.pristine, call.arguments()).logits_processor
+    except Exception as error:
+        raise OracleRaised(str(Crash.of(error))) from error

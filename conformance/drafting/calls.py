@@ -176,12 +176,6 @@ class Calls(Parts):
 
     def processors(self, parts: Sequence[str]) -> Any:
         """The installed logits processors of the run with these parts, built fresh by `generate` itself."""
-        caught: list[Any] = []
-
-        def catch(_: Any, input_ids: torch.Tensor, logits_processor: Any, **__: Any) -> torch.Tensor:
-            caught.append(logits_processor)
-            return input_ids
-
         model = self.scenario.model() if self.guidance != 1.0 else self.scenario.pristine
         parts = [part for part in parts if part != "draft"]
         # Older releases keep a static cache that nothing was written to, and cannot use it again.
@@ -190,5 +184,4 @@ class Calls(Parts):
         }
         call = self.call(parts, model).replace(generation_config=self.scenario.generation_config(**plain))
         with torch.no_grad():
-            model.generate(**call.arguments(), custom_generate=catch)
-        return caught[0]
+            return upstream.handed_to_loop(model, call.arguments()).logits_processor

@@ -61,7 +61,7 @@ def _callers_cache(own: Calls) -> Any:
         return None
     model = own.scenario.model()
     config = own.scenario.generation_config(**upstream.static_cache_settings())
-    return upstream.fresh_cache(model, Call(own.scenario.inputs(own.rows), config))
+    return upstream.handed_to_loop(model, Call(own.scenario.inputs(own.rows), config).arguments()).cache
 
 
 def _left_by(own: Calls, cache: Any, before: int, turn: int, mode: str) -> Any:

@@ -18,7 +18,7 @@ from conformance.compare import compare_exactly, unnumbered
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
 from conformance.placing.world import Placed, World
-from conformance.programs.machine import Machine, prepare
+from conformance.programs.machine import Machine
 from conformance.simulation.deferral import Deferral
 from conformance.simulation.ledger import LEDGER
 from conformance.snapshots import Flat
@@ -88,7 +88,7 @@ def cropped(world: World, placed: Placed) -> Cropped:
 
 def _round_trip(world: World, placed: Placed, found: Cropped) -> None:
     _, call = world.call(placed)
-    prepared = prepare(placed.model, _with_own_cache(world, placed, call).arguments())
+    prepared = upstream.handed_to_loop(placed.model, _with_own_cache(world, placed, call).arguments())
     machine = Machine.empty(placed.model, prepared, range(prepared.input_ids.shape[0]))
     more = prepared.input_ids[:, :1].expand(-1, FED)  # any tokens that the model knows
     found.logits.append(machine.prefill())

@@ -1,7 +1,7 @@
 """A model and a cache that are fed as `generate` feeds them, outside of its loop.
 
-`generate` prepares the cache, masks and positions once (`prepare`); a machine then runs forwards over any rows of
-that prompt, each row at its own place of the batch, with the model's own preparation of inputs.
+`generate` prepares the cache, masks and positions once (`upstream.Handed`); a machine then runs forwards over any rows
+of that prompt, each row at its own place of the batch, with the model's own preparation of inputs.
 """
 
 from __future__ import annotations
@@ -17,39 +17,10 @@ from conformance import upstream
 from conformance.plans.rollback_programs import cut
 from conformance.programs.copying import copied
 from conformance.reference.decode import OtherTokensFed, fed_tokens
+from conformance.upstream import Handed
 
 Group = tuple[tuple[int, ...], ...]  # what one forward feeds: the tokens of each row
 Groups = tuple[Group, ...]  # of each forward after the prompt
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What `generate` hands to its loop: the ids, shape (rows, prompt), and its keyword arguments.
-
-    cache: an empty cache, or None where the model makes its own in its first forward.
-    """
-
-    input_ids: torch.Tensor
-    generation_config: Any
-    kwargs: Mapping[str, Any]
-    cache: Any
-    cache_name: str | None
-
-
-def prepare(model: Any, arguments: Mapping[str, Any]) -> Prepared:
-    """What `model.generate(**arguments)` prepares; no forward of the decoder is run."""
-    caught: list[Prepared] = []
-
-    def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
-        for name in ("logits_processor", "stopping_criteria"):
-            kwargs.pop(name, None)
-        keyword = upstream.cache_name(kwargs)
-        cache = kwargs.pop(keyword) if keyword else None
-        caught.append(Prepared(input_ids, generation_config, kwargs, cache, keyword))
-        return input_ids
-
-    model.generate(**arguments, custom_generate=catch)
-    return caught[0]
 
 
 @dataclass
@@ -61,7 +32,7 @@ class Machine:
     """
 
     model: Any
-    prepared: Prepared
+    prepared: Handed
     cache: Any
     sources: list[int]
     groups: Groups = ()
@@ -71,7 +42,7 @@ class Machine:
     owns_model: bool = False
 
     @classmethod
-    def empty(cls, model: Any, prepared: Prepared, sources: Sequence[int], *, owns_model: bool = False) -> Machine:
+    def empty(cls, model: Any, prepared: Handed, sources: Sequence[int], *, owns_model: bool = False) -> Machine:
         """A machine with an empty cache of its own."""
         return cls(model, prepared, prepared.cache, list(sources), owns_model=owns_model).copy()
 

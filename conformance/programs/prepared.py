@@ -18,7 +18,7 @@ from conformance.plans.rollback import MADE, RollbackPlan
 from conformance.plans.rollback_programs import Op
 from conformance.programs import caches
 from conformance.programs.interpreter import Interpreter
-from conformance.programs.machine import Machine, Prepared, prepare
+from conformance.programs.machine import Machine
 from conformance.programs.steps import Step, refuses
 from conformance.programs.truths import Truths, Unusable
 from conformance.runs import Runs
@@ -94,10 +94,10 @@ def generated(runs: Runs, rows: Sequence[int] | None, config: Mapping[str, Any],
         return Raised(crash, refuses(error) and crash.raised_in.startswith(REFUSING))
 
 
-def prepared(runs: Runs, model: Any, count: int, rows: Sequence[int] | None = None) -> Prepared:
+def prepared(runs: Runs, model: Any, count: int, rows: Sequence[int] | None = None) -> upstream.Handed:
     """What `generate` prepares for these rows of the prompt (None: all) and so many new tokens."""
     call = plain_call(runs, rows, max_new_tokens=count, **settings_of(runs))
-    return prepare(model, with_cache(runs, model, call).arguments())
+    return upstream.handed_to_loop(model, with_cache(runs, model, call).arguments())
 
 
 def truths_of(runs: Runs, more: int = 0) -> Truths:

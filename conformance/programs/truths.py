@@ -11,10 +11,11 @@ import torch
 from conformance.compare import Noise, compare_steps
 from conformance.outcome import Crash
 from conformance.programs import contents
-from conformance.programs.machine import Group, Groups, Machine, Prepared
+from conformance.programs.machine import Group, Groups, Machine
 from conformance.programs.steps import refuses
 from conformance.runs import Runs
 from conformance.statefulness import keeps_state
+from conformance.upstream import Handed
 from conformance.verdicts import Comparison
 
 PROBE = 1  # the token that is fed to look ahead
@@ -37,7 +38,7 @@ class Truths:
     of other rows or forwards is not to be compared.
     """
 
-    def __init__(self, runs: Runs, model: Any, prepared: Prepared) -> None:
+    def __init__(self, runs: Runs, model: Any, prepared: Handed) -> None:
         self.runs, self.model, self.prepared, self.strict = runs, model, prepared, False
         self.lossy = plan_of_cache(runs) == "fp8"
         self._told: dict[Any, Mapping[str, Any]] = {}

@@ -178,19 +178,12 @@ def _drafter(model: Any, call: Any, assistant: Any, config: Any) -> Drafter:
 
 def _prepared(assistant: Any, call: Any, config: Any) -> tuple[torch.Tensor, Any, Any, dict[str, Any]]:
     """The assistant's prompt, config, processors and arguments, as its own `generate` prepares them for a loop."""
-    caught: list[Any] = []
-
-    def catch(_: Any, input_ids: Any, logits_processor: Any, generation_config: Any, **kwargs: Any) -> torch.Tensor:
-        kwargs.pop("stopping_criteria", None)
-        caught.append((input_ids, generation_config, logits_processor, kwargs))
-        return input_ids
-
     settings = copy.deepcopy(config)
     settings.prefill_chunk_size = None
     settings.output_attentions = settings.output_hidden_states = False
     inputs = _for_the_assistant(assistant, call.inputs)
-    assistant.generate(**inputs, generation_config=settings, custom_generate=catch)
-    return caught[0]
+    handed = upstream.handed_to_loop(assistant, {**inputs, "generation_config": settings})
+    return handed.input_ids, handed.generation_config, handed.logits_processor, handed.with_cache()
 
 
 def _for_the_assistant(assistant: Any, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -166,26 +166,18 @@ def cache_for(model: Any, arguments: Mapping[str, Any]) -> Any:
 
     None where the model keeps its state in something that is no cache class.
     """
-    caught: list[Any] = []
-
-    def catch(_: Any, input_ids: torch.Tensor, generation_config: Any, **kwargs: Any) -> torch.Tensor:
-        for name in ("logits_processor", "stopping_criteria"):
-            kwargs.pop(name, None)
-        keyword = upstream.cache_name(kwargs)
-        caught.append(kwargs[keyword] if keyword else _own_kind(model, input_ids, generation_config, kwargs))
-        return input_ids
-
     with torch.no_grad():
-        model.generate(**arguments, custom_generate=catch)
-    if caught[0] is None:
+        handed = upstream.handed_to_loop(model, arguments)
+        cache = handed.cache if handed.cache_name else _own_kind(model, handed)
+    if cache is None:
         return None
     attach(model)
-    return adopt(caught[0], model)
+    return adopt(cache, model)
 
 
-def _own_kind(model: Any, input_ids: torch.Tensor, generation_config: Any, kwargs: dict[str, Any]) -> Any:
+def _own_kind(model: Any, handed: upstream.Handed) -> Any:
     """An empty cache of the class that the model makes in its first forward."""
     from transformers.cache_utils import Cache
 
-    made = upstream.cache_of(upstream.prefill(model, input_ids, generation_config, kwargs))
+    made = upstream.cache_of(upstream.prefill(model, handed.input_ids, handed.generation_config, handed.kwargs))
     return type(made)() if isinstance(made, Cache) else None

@@ -126,7 +126,7 @@ def _cache(runs: Runs, call: Call, steps: int, static: bool) -> Kept | None:
     settings = upstream.static_cache_settings() if static else {}
     room = runs.call(**PLAIN, **settings, max_new_tokens=filled + steps)
     try:
-        cache = upstream.fresh_cache(runs.scenario.model(), room)
+        cache = upstream.handed_to_loop(runs.scenario.model(), room.arguments()).cache
         if cache is None:
             return None
         cache = upstream.quantised_exactly(cache) if runs.case.plan.quantised else cache

@@ -16,7 +16,6 @@ from conformance.upstream.caches import (
     cache_of,
     eight_bits,
     fp8_layer,
-    fresh_cache,
     has_default_cache,
     is_cache,
     length_of,
@@ -68,6 +67,7 @@ from conformance.upstream.layers_ahead import (
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import config_for, forward_parameters, model_class, never_saved, one_kind_of_experts
 from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
+from conformance.upstream.preparing import Handed, handed_to_loop
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
 from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
 from conformance.upstream.releases import NEWEST_TESTED, OLDEST, PACKAGES, as_numbers, release, versions
@@ -103,6 +103,7 @@ __all__ = [
     "REFUSALS",
     "SPECIAL_TOKEN_WARNINGS",
     "UNBATCHED",
+    "Handed",
     "advance",
     "allocate",
     "announces_pad_token",
@@ -128,8 +129,8 @@ __all__ = [
     "fixed_size",
     "forward_parameters",
     "fp8_layer",
-    "fresh_cache",
     "generation_logger",
+    "handed_to_loop",
     "has_default_cache",
     "is_cache",
     "keep_cache",

@@ -77,19 +77,6 @@ def static_cache_settings() -> dict[str, Any]:
     return {"cache_implementation": "static", "disable_compile": True}
 
 
-def fresh_cache(model: Any, call: Any) -> Any:
-    """An empty cache as `generate` makes it for this call; None where it leaves that to the model."""
-    caught: list[Any] = []
-
-    def catch(_: Any, input_ids: torch.Tensor, **kwargs: Any) -> torch.Tensor:
-        name = cache_name(kwargs)
-        caught.append(kwargs[name] if name else None)
-        return input_ids
-
-    model.generate(**call.arguments(), custom_generate=catch)
-    return caught[0]
-
-
 @cache
 def lossless_layer(residual: int = 4) -> type:
     """A quantised layer of the installed base class that loses nothing; it keeps `residual` tokens as they are.

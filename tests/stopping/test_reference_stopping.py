@@ -145,7 +145,9 @@ def test_room_is_the_smaller_of_static_cache_and_positions():
     model = runs.scenario.pristine
     positions = model.config.max_position_embeddings
     assert longest(model, None, 3) == positions
-    cache = upstream.fresh_cache(runs.scenario.model(), runs.call(**upstream.static_cache_settings()))
+    cache = upstream.handed_to_loop(
+        runs.scenario.model(), runs.call(**upstream.static_cache_settings()).arguments()
+    ).cache
     assert longest(model, cache, 3) == upstream.fixed_size(cache) == 3 + 4 - 1
 
 
