@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.case import Case, case_from_dict
 from conformance.files import write_atomically
-from conformance.signature import Key, Signature, traits
+from conformance.signature import Key, Signature, in_any_copy, traits
 from conformance.verdicts import STEP_TOO_MANY
 
 
@@ -132,7 +132,7 @@ def _cause(finding: Finding) -> tuple[Any, ...] | None:
     if signature.field == STEP_TOO_MANY:
         return signature.check, signature.field, "own" if signature.raised_in_own_code else "shared"
     if signature.raised_by_shared_code:
-        return signature.key, signature.needs, re.sub(r"'[^']*'|\d+", "#", finding.got)
+        return signature.key, signature.needs, re.sub(r"'[^']*'|\d+", "#", in_any_copy(finding.got))
     if signature.kind == "untied":
         weights = frozenset(re.findall(r"\.(\w+)(?= |$)", finding.got))
         return (signature.key, signature.needs, weights) if weights else None

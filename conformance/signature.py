@@ -29,7 +29,14 @@ PLAINEST = {
 
 
 # What raised is told as `Type in module.function`; these modules are of one model, unless their name says otherwise.
-OWN_FILE = re.compile(r" in (modeling|modular|generation|configuration)_(?!(\w+_)?(utils|outputs|layers)\.)")
+OWN_FILE = re.compile(r" in (modeling|modular|generation|configuration)_(?!\*|(\w+_)?(utils|outputs|layers)\.)")
+# Functions of which hundreds of model files have the same copy: what raises there is no type's own.
+COPIED = re.compile(r"\bmodeling_\w+\.(?=(eager_attention_forward|repeat_kv|apply_rotary_pos_emb|rotate_half)\b)")
+
+
+def in_any_copy(told: str) -> str:
+    """What names a copied function of one model's file as that of any."""
+    return COPIED.sub("modeling_*.", told)
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,8 @@ class Key:
 
     @classmethod
     def of(cls, check: str, difference: Difference) -> Key:
-        """The key of a failed check's first difference."""
-        return cls(check, difference.kind, difference.field, difference.raised_in)
+        """The key of a failed check's first difference; raised in a copied function, it is so in any of the copies."""
+        return cls(check, difference.kind, difference.field, in_any_copy(difference.raised_in))
 
 
 @dataclass(frozen=True)

@@ -260,11 +260,27 @@ def test_one_weight_that_comes_apart_on_several_types_is_one_finding(folder):
 FILES = {
     SHARED: True,
     "TypeError in modeling_bart.forward": False,
+    "TypeError in modeling_*.eager_attention_forward": True,
     "TypeError in modeling_utils.tie_weights": True,
     "KeyError in generation_csm.f": False,
     "KeyError in modeling_rope_utils.f": True,
     "KeyError in hooks.pre_forward": True,
 }
+
+
+def test_what_raises_in_a_function_that_model_files_copy_is_the_same_in_each(folder):
+    def failed(architecture, function):
+        place = f"modeling_{architecture}.{function}"
+        got = f"RuntimeError: size {len(architecture)} (in {place})"
+        return Difference("crash", "crash", "no exception", got, raised_in=f"RuntimeError in {place}")
+
+    kernel, own = [[failed(name, of) for name in ("opt", "bart")] for of in ("eager_attention_forward", "forward")]
+    assert len({Key.of("any", one) for one in kernel}) == 1 < len({Key.of("any", one) for one in own})
+    told = zip(("opt", "bart"), kernel, strict=True)
+    assert (
+        len(kept_after_merging(folder, *(crash(type_, Key.of("any", one).raised_in, one.got) for type_, one in told)))
+        == 1
+    )
 
 
 @pytest.mark.parametrize(("raised_in", "shared"), FILES.items())
