@@ -33,13 +33,20 @@ def plain(config: Any) -> Any:
 
 def initialize_early(empty: Any, filled: Any, batch: int) -> None:
     """Allocate the layers of an empty static cache before its first update, with the shapes of a filled one's."""
-    shapes = [getattr(layer, "keys", None) for layer in upstream.layers_of(filled)]
-    known = [shape for shape in shapes if shape is not None]
+    if sizes := sizes_of(filled):
+        upstream.allocate(empty, batch, *sizes, like=_with_keys(filled)[0].keys)
+
+
+def sizes_of(filled: Any) -> tuple[list[int], list[int]] | None:
+    """The heads of each layer of a filled cache, and their sizes; None where no allocation can be told of them: without
+    keys, or with values of another size.
+    """
+    keys = [getattr(layer, "keys", None) for layer in upstream.layers_of(filled)]
+    known = [tensor for tensor in keys if tensor is not None]
     if not known or any(layer.keys.shape != layer.values.shape for layer in _with_keys(filled)):
-        return  # keys and values of their own sizes cannot be told in this call
-    heads = [known[0].shape[1] if shape is None else shape.shape[1] for shape in shapes]
-    sizes = [known[0].shape[3] if shape is None else shape.shape[3] for shape in shapes]
-    upstream.allocate(empty, batch, heads, sizes, like=known[0])
+        return None
+    heads, sizes = ([(known[0] if k is None else k).shape[axis] for k in keys] for axis in (1, 3))
+    return heads, sizes
 
 
 def _with_keys(filled: Any) -> list[Any]:

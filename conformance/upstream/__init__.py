@@ -49,6 +49,7 @@ from conformance.upstream.images import ENCODED_IMAGES, encoded_images, takes_en
 from conformance.upstream.layers import (
     RECORD,
     allocate,
+    allocated,
     can_record,
     fixed_size,
     layers_of,
@@ -106,6 +107,7 @@ __all__ = [
     "Handed",
     "advance",
     "allocate",
+    "allocated",
     "announces_pad_token",
     "as_numbers",
     "ask_for_fewer_logits",

@@ -60,15 +60,15 @@ def record_past(cache: Any) -> bool:
 
 
 def allocate(cache: Any, batch: int, heads: Sequence[int], sizes: Sequence[int], like: torch.Tensor) -> None:
-    """Allocate the layers of an empty static cache, before its first update.
-
-    heads, sizes: of each layer. One number is given where all agree: the first releases take no list.
-    """
-    heads_given, sizes_given = (list(v) if len(set(v)) > 1 else v[0] for v in (heads, sizes))
+    """Allocate the layers of an empty static cache, before its first update; heads, sizes: of each layer."""
     own = getattr(cache, "self_attention_cache", cache)
-    own.early_initialization(
-        batch_size=batch, num_heads=heads_given, head_dim=sizes_given, dtype=like.dtype, device=like.device
-    )
+    own.early_initialization(**allocated(batch, heads, sizes), dtype=like.dtype, device=like.device)
+
+
+def allocated(batch: int, heads: Sequence[int], sizes: Sequence[int]) -> dict[str, Any]:
+    """What is told of the sizes: one number where all layers agree, since the first releases take no list."""
+    heads_given, sizes_given = (list(v) if len(set(v)) > 1 else v[0] for v in (heads, sizes))
+    return {"batch_size": batch, "num_heads": heads_given, "head_dim": sizes_given}
 
 
 # What a cache tells of itself as a whole, by the names of all releases: a property, or a method without arguments.

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from conformance import upstream
 from conformance.build import Scenario
 from conformance.plans.rollback import SHORT, RollbackPlan
 from conformance.plans.rollback_programs import Op, Rows, cut, fed, picked, repeats, segments
+from conformance.programs.caches import sizes_of
 from conformance.reporting.case_source import set_fields
 from conformance.reporting.source import literal
 
@@ -26,19 +29,32 @@ def constants(scenario: Scenario) -> dict[str, str]:
     table = Table(plan.program, len(rows), start, scenario.vocabulary)
     taken = upstream.forward_parameters(scenario.model_class)
     cache = upstream.static_cache_settings() if plan.cache in STATIC else {}
+    allocated = _allocated(scenario, plan.room) if plan.cache == "early" else []
     prepared = set_fields(scenario.generation_config(max_new_tokens=plan.room, **cache))
     told = {
         "CACHE": cache,
         "PREPARED": {name: value for name, value in prepared.items() if name not in IDLE},
         "NAME": upstream.cache_argument(scenario.pristine),
         "TAKEN": [name for name in GIVEN if name in taken],
-        "PROGRAM": table.calls,
+        "PROGRAM": [*allocated, *table.calls],
         "LEFT": table.left,
         "BEAMS": plan.search.asked_for(plan.beams),
         "DRAFT": plan.draft,
         "COUNTS": [SHORT + plan.earlier, SHORT],
     }
     return {name: literal(value) for name, value in told.items()}
+
+
+def _allocated(scenario: Scenario, room: int) -> list[tuple[Any, ...]]:
+    """The entry that allocates a static cache before its first update; none where that cannot be told."""
+    model = scenario.model()
+    with torch.no_grad():
+        call = scenario.call(max_new_tokens=room, **upstream.static_cache_settings())
+        handed = upstream.handed_to_loop(model, call.arguments())
+        filled = upstream.prefill(model, handed.input_ids, handed.generation_config, handed.with_cache())
+    sizes = sizes_of(upstream.cache_of(filled))
+    told = upstream.allocated(handed.input_ids.shape[0], *sizes) if sizes else None
+    return [("early_initialization", told)] if told else []
 
 
 class Table:
