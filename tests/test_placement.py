@@ -245,6 +245,18 @@ def test_a_recipe_that_no_loader_takes_is_refused_in_one_line(plan, said):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"loader": "disk_offload", "places": ("sim:0",), "accelerators": 2},
+        {"loader": "dispatch_model", "map": "parts", "places": ("disk", "sim:0"), "accelerators": 1},
+        {"map": "balanced", "budget": (30, 40), "accelerators": 1, "places": ("disk",)},
+    ],
+)
+def test_what_is_plainer_than_a_recipe_is_one_that_a_loader_takes(plan):
+    assert list(PlacementPlan(**plan).plainer())
+
+
 @pytest.mark.parametrize("plan", [{"map": "auto"}, {}, {"loader": "cpu_offload"}])
 def test_a_place_that_a_recipe_does_not_use_needs_no_accelerator(plan):
     unused = ("cpu", "sim:1") if not plan else ("sim:1",) if "map" in plan else ("cpu", "sim:0")

@@ -23,6 +23,7 @@ def map_of(runs: Runs) -> dict[str, Place] | None:
 
 def _map_of(runs: Runs) -> dict[str, Place] | None:
     own = of(runs)
+    found: object
     if hasattr(runs.subject, "planned"):  # that it planned nothing is told by planning-never-crashes
         found = None if own.planned.recipe is None else own.planned.recipe.device_map
     else:
