@@ -27,3 +27,9 @@ def check() -> None:
     """Raise KeyboardInterrupt when one was asked for and did not get through."""
     if _asked.is_set():
         raise KeyboardInterrupt
+
+
+def let_through(error: BaseException) -> None:
+    """Raise what asks for the end of the run. Whatever else a stranger raises, SystemExit included, is an outcome."""
+    if type(error) is KeyboardInterrupt:
+        raise error

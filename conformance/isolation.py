@@ -10,8 +10,11 @@ import atexit
 import json
 import os
 import select
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict
@@ -21,12 +24,15 @@ from conformance import registry
 from conformance.case import Case, parse_case
 from conformance.errors import BadInput, HarnessBroke
 from conformance.judge import Judgement, judge
+from conformance.outcome import Crash
 from conformance.subjects import Subject, load, place_of
 from conformance.verdicts import Difference, Verdict
 
 CASE_SECONDS = 150.0  # for one case with all its runs; a single call has its own, shorter limit
 READY = "ready\n"
 START_SECONDS = 600.0  # for the process to import all that it needs, on a machine that is busy
+SERVE = "import sys; from conformance.isolation import serve; serve(sys.argv[1])"
+ENDED = "the process ended with code"
 
 
 def judge_where_it_belongs(case: Case, checks: Iterable[str], subject: Subject) -> Judgement:
@@ -42,6 +48,7 @@ class Child:
     def __init__(self, seconds: float = CASE_SECONDS) -> None:
         self.seconds = seconds
         self._process: subprocess.Popen[str] | None = None
+        self._folder = ""  # whatever the process writes to a temporary folder; it may be lost before it tidies up
 
     def start(self) -> None:
         """Start the process if it does not run; comes back when it has loaded what cases need. Raises HarnessBroke."""
@@ -50,17 +57,53 @@ class Child:
     def judge(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement:
         """The verdicts on a case. A process that ends or hangs on it is a failure. Raises HarnessBroke, BadInput.
 
-        Of which check it is a failure is told by judging them one by one.
+        Of which check it is a failure is told by judging them apart.
         """
-        answer = self._answer_to(case, checks, subject)
+        answer = self._sure_answer_to(case, checks, subject)
         if isinstance(answer, Judgement):
             return answer
         if len(checks) == 1:
             return Judgement(case, {checks[0]: _lost(answer)})
-        return one_by_one(case, {check: self._answer_to(case, (check,), subject) for check in checks}, answer)
+        base = max(checks, key=lambda check: sum(check in registry.below(other) for other in checks))
+        return one_by_one(case, self._apart(case, checks, subject, base), answer, base)
+
+    def _apart(self, case: Case, checks: tuple[str, ...], subject: str, base: str) -> dict[str, Judgement | Difference]:
+        """The same for each check by itself, and first for the base, the rung on which most of them stand.
+
+        Where the process is lost on that, it would be on each that stands on it: they are not judged, and the others
+        once, together. A start takes seconds, and a hang minutes.
+        """
+        answers: dict[str, Judgement | Difference] = {base: self._sure_answer_to(case, (base,), subject)}
+        if isinstance(answers[base], Difference):
+            others = tuple(check for check in checks if check != base and base not in registry.below(check))
+            together = self._sure_answer_to(case, others, subject) if others else answers[base]
+            answers |= dict.fromkeys(checks, answers[base]) | dict.fromkeys(others, together)
+        for check in sorted({*checks} - {*answers}, key=lambda check: (len(registry.below(check)), check)):
+            lost = (answers[rung] for rung in registry.below(check) if isinstance(answers.get(rung), Difference))
+            answers[check] = next(lost, None) or self._sure_answer_to(case, (check,), subject)
+        return {check: answers[check] for check in checks}
+
+    def _sure_answer_to(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement | Difference:
+        """The verdicts, or how the process is lost on the case, and not by chance.
+
+        A process may be ended from outside, by hand or where the machine's memory runs out, and then it gave no
+        verdict: another one is asked. That is no second try at a verdict; a case of which the process dies shows it
+        again.
+        """
+        answer = self._answer_to(case, checks, subject)
+        ended = isinstance(answer, Difference) and answer.got.startswith(ENDED)
+        return self._answer_to(case, checks, subject) if ended else answer
 
     def _answer_to(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement | Difference:
         """The verdicts, or how the process was lost."""
+        try:
+            told = self._told(case, checks, subject)
+        except BaseException:  # an interrupt: the answer would be taken for that of the next case
+            self.close()
+            raise
+        return told if isinstance(told, Difference) else _judgement(told)
+
+    def _told(self, case: Case, checks: tuple[str, ...], subject: str) -> dict[str, Any] | Difference:
         process = self._running()
         request = {"case": case.to_json(), "checks": checks, "subject": subject}
         answer = ""
@@ -78,16 +121,23 @@ class Child:
         if not answer:
             code = process.wait()
             self.close()
-            return _loss("crash", f"the process ended with code {code}")
-        return _judgement(json.loads(answer))
+            return _loss("crash", f"{ENDED} {code}")
+        told: dict[str, Any] = json.loads(answer)
+        if "raised" in told:
+            self.close()
+            return _loss("crash", told["raised"], told["in"])
+        return told
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and remove what it left in its temporary folder."""
         if self._process is not None:
             self._process.kill()
             with self._process, suppress(OSError):  # closes its pipes and waits for it
                 pass
         self._process = None
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = ""
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is not None and self._process.poll() is not None:
@@ -95,9 +145,10 @@ class Child:
         if self._process is None:
             # The order of a set of names decides where accelerate runs what no entry of a map covers.
             same = {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            environment = {**os.environ, **same}
+            self._folder = tempfile.mkdtemp(prefix="conformance-")
+            environment = {**os.environ, **same, "TMPDIR": self._folder}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "from conformance.isolation import serve; serve()"],
+                [sys.executable, "-c", SERVE, self._folder],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -107,18 +158,19 @@ class Child:
         return self._process
 
 
-def _loss(kind: str, got: str) -> Difference:
-    return Difference(kind, "process", "a verdict", got, raised_in=got)
+def _loss(kind: str, got: str, raised_in: str = "") -> Difference:
+    return Difference(kind, "process", "a verdict", got, raised_in=raised_in or got)
 
 
 def _lost(loss: Difference) -> Verdict:
     return Verdict("fail", differences=(loss,))
 
 
-def one_by_one(case: Case, answers: dict[str, Judgement | Difference], loss: Difference) -> Judgement:
+def one_by_one(case: Case, answers: dict[str, Judgement | Difference], loss: Difference, base: str = "") -> Judgement:
     """The verdicts of checks that were judged apart after the process was lost on all of them.
 
-    A loss belongs to the lowest rung that meets it, and where none does by itself, to the first check.
+    A loss belongs to the base, if that meets it: the others were then not judged by themselves; else to the lowest rung
+    that meets it, and where none does by itself, to the first check.
     """
     lost = {check: answer for check, answer in answers.items() if isinstance(answer, Difference)}
     verdicts, events = {}, frozenset[str]()
@@ -126,7 +178,8 @@ def one_by_one(case: Case, answers: dict[str, Judgement | Difference], loss: Dif
         if isinstance(answer, Judgement):
             verdicts[check], events = answer.verdicts[check], events | answer.events
             continue
-        below = next((rung for rung in registry.below(check) if rung in lost), None)
+        rungs = registry.below(check) if base not in lost else () if check == base else (base,)
+        below = next((rung for rung in rungs if rung in lost), None)
         verdicts[check] = Verdict("blocked-by", below, (answer,)) if below else _lost(answer)
     if not lost:
         verdicts[next(iter(answers))] = _lost(loss)
@@ -144,8 +197,9 @@ CHILD = Child()
 atexit.register(CHILD.close)
 
 
-def serve() -> None:
-    """What the process does: judge one case after another until its input ends."""
+def serve(folder: str) -> None:
+    """What the process does: judge one case after another until its input ends. `folder` is its temporary one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process, and this one is ended by its parent
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is not an answer
     from conformance.warming import warm_up
@@ -156,6 +210,7 @@ def serve() -> None:
     for line in sys.stdin:
         answers.write(json.dumps(_answer(json.loads(line))) + "\n")
         answers.flush()
+    shutil.rmtree(folder, ignore_errors=True)  # where the parent itself was killed
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -164,6 +219,9 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     except (BadInput, HarnessBroke) as error:
         cause = f" ({error.__cause__!r})" if error.__cause__ else ""
         return {"error": type(error).__name__, "message": f"{error}{cause}"}
+    except BaseException as error:  # noqa: BLE001 - a subject's that nothing takes for an outcome, such as an interrupt
+        crash = Crash.of(error)
+        return {"raised": str(crash), "in": f"{crash.type} in {crash.raised_in}"}
     return {
         "case": judgement.case.to_json(),
         "verdicts": {name: asdict(verdict) for name, verdict in judgement.verdicts.items()},

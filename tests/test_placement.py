@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from toolbox import CHECKS_OF, small_case
 from zoo.placements import Placer, RotaryLeftBehind
 
 from conformance.build import Scenario
-from conformance.errors import NotBuildable
+from conformance.case import parse_case
+from conformance.errors import CaseRefused, NotBuildable
 from conformance.judge import judge
 from conformance.outcome import Outcome
 from conformance.placing import devices, models
@@ -226,6 +228,39 @@ def test_a_failure_is_the_releases_where_a_way_that_the_subject_names_fails_alik
     case = small_case(family="placement", plan=PlacementPlan())
     made = judge(case, [MATCHES], subject).verdicts[MATCHES]
     assert (made.status, made.reason) == verdict
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"loader": "dispatch_model", "map": "auto"}, "valid for it: whole or parts"),
+        ({"loader": "cpu_offload", "map": "balanced"}, "cpu_offload plans no map, and map is balanced"),
+        ({"loader": "disk_offload", "map": "parts", "places": ["cpu", "disk"]}, "takes the whole model"),
+        ({"loader": "disk_offload", "places": ["disk"]}, "first of places, which is disk; valid for it: cpu or sim:N"),
+    ],
+)
+def test_a_recipe_that_no_loader_takes_is_refused_in_one_line(plan, said):
+    with pytest.raises(CaseRefused, match=said) as refusal:
+        parse_case(json.dumps({"family": "placement", "plan": plan}))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"loader": "disk_offload", "places": ("sim:0",), "accelerators": 2},
+        {"loader": "dispatch_model", "map": "parts", "places": ("disk", "sim:0"), "accelerators": 1},
+        {"map": "balanced", "budget": (30, 40), "accelerators": 1, "places": ("disk",)},
+    ],
+)
+def test_what_is_plainer_than_a_recipe_is_one_that_a_loader_takes(plan):
+    assert list(PlacementPlan(**plan).plainer())
+
+
+@pytest.mark.parametrize("plan", [{"map": "auto"}, {}, {"loader": "cpu_offload"}])
+def test_a_place_that_a_recipe_does_not_use_needs_no_accelerator(plan):
+    unused = ("cpu", "sim:1") if not plan else ("sim:1",) if "map" in plan else ("cpu", "sim:0")
+    assert devices.why_not(PlacementPlan(**plan, places=unused)) is None
 
 
 @pytest.mark.parametrize("accelerators", [0, 1])

@@ -73,7 +73,8 @@ def asked_for(folder, **plan):
 
 
 def test_the_release_is_run_on_the_map_that_the_subject_plans_and_shares_nothing_else(tmp_path):
-    asked = asked_for(tmp_path, loader="dispatch_model", map="auto", budget=(60,))
+    asked = asked_for(tmp_path, map="auto", budget=(60,))
+    asked.model.save_pretrained(asked.checkpoint)
     planned = plan_device_map(asked.model, asked.max_memory).device_map
     (installed,) = Reference().also_installed(MATCHES)
     placed = installed.place(asked)

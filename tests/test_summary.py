@@ -104,7 +104,7 @@ NOTHING = {
 }
 HAPPENED = {
     "interrupted": True,
-    "broken": [{}],
+    "broken": [{"item": "item"}],
     "died": ["item"],
     "findings": [{}],
     "share_of_ties": 0.5,
@@ -160,6 +160,7 @@ def test_a_dead_worker_ends_with_three_and_names_its_item(folder):
     recorder.start("r0001-purity-llama", small_case(family="purity"))
     made = summary(folder)
     assert (made["exit_code"], made["died"]) == (3, ["r0001-purity-llama"])
+    assert made["exit_reason"] == "the harness broke on 1 item: r0001-purity-llama (its worker died)"
     assert summary(folder, interrupted=True)["died"] == []
     recorder.close()
 

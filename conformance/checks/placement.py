@@ -24,6 +24,7 @@ from conformance.placing.guards import (
 )
 from conformance.placing.stranding import stranded_outcome
 from conformance.placing.world import Placed
+from conformance.plans.placement import OFFLOADERS
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
@@ -68,10 +69,11 @@ def planning_never_crashes(runs: Runs) -> Comparison:
 
     A refusal is a ValueError, or an error of placing itself, that names the argument, module or device concerned.
     """
-    crash = of(runs).placed.crash
-    if crash is None or of(runs).placed.refused:
-        return Comparison(allowed=[f"refused: {crash.message[:80]}"] if crash else [])
-    return crash_difference(crash, "the same model loads without a placement")
+    met = [found for found in (of(runs).placed, of(runs).planned) if found.crash is not None]
+    for found in met:
+        if not found.refused:
+            return crash_difference(found.crash, "the same model loads without a placement")
+    return Comparison(allowed=[f"refused: {found.crash.message[:80]}" for found in met if found.crash])
 
 
 @check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="stranded")
@@ -110,7 +112,7 @@ def map_covers_the_model(runs: Runs) -> Comparison:
         return Comparison.of(Difference("missing", "hf_device_map", "an entry for every module", got))
     if getattr(placed.model, "hf_device_map", None) is not None:
         return Comparison()
-    if runs.case.plan.loader in ("cpu_offload", "disk_offload"):
+    if runs.case.plan.loader in OFFLOADERS:
         return Comparison(allowed=["an offloaded model runs on one device and has no hf_device_map"])
     if len(placed.holding) > 1:
         got = f"no map, weights on {', '.join(placed.holding)}"

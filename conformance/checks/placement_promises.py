@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from conformance import interruption
 from conformance.checks.placement import PLACEMENT
+from conformance.outcome import Crash
 from conformance.placing.comparing import compare_calls
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import can_run, cannot_be_had, draws_apart, of
@@ -28,7 +30,7 @@ def planned_map_keeps_within_memory(runs: Runs) -> Comparison:
     """
     device_map, limits = map_of(runs), of(runs).recipe.max_memory
     assert device_map is not None
-    found = too_much(of(runs).base, device_map, limits)
+    found = too_much(of(runs).weighed, device_map, limits)
     if found is None:
         return Comparison()
     if reason := promised_otherwise(runs, device_map):
@@ -81,7 +83,8 @@ def audit_accuses_nothing_right(runs: Runs) -> Comparison:
         with own.present():
             audit: Any = runs.subject.audit  # type: ignore[attr-defined]
             audit(own.placed.model)
-    except Exception as error:  # noqa: BLE001 - whatever an audit raises accuses the model
-        got = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    except BaseException as error:  # noqa: BLE001 - whatever an audit raises accuses the model
+        interruption.let_through(error)
+        got = f"{type(error).__name__}: {Crash.of(error).message}"
         return Comparison.of(Difference("accused", "audit", "no error: it decodes as undispatched", got))
     return Comparison()

@@ -19,7 +19,7 @@ from conformance.simulation.tensors import NAME
 
 def why_not(plan: PlacementPlan) -> str | None:
     """Why this machine cannot follow a recipe, or None."""
-    named = max((int(place[4:]) for place in plan.places if place.startswith("sim:")), default=-1)
+    named = max((int(place[4:]) for place in plan.used if place.startswith("sim:")), default=-1)
     if named >= plan.accelerators:
         return "the recipe names accelerators that are not present in it"
     if not plan.accelerated:

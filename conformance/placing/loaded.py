@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -44,6 +45,23 @@ def not_as_saved(saved: Any, loaded: Any) -> str | None:
         if not same(tensor.to(after[name].dtype), after[name]):
             return f"{name} has other values"
     return None
+
+
+def other_dtypes(unplaced: Any, loaded: Any) -> dict[str, torch.dtype]:
+    """The tensors to which loading gives another dtype than they had, with that.
+
+    It is not always the one that was asked for: a class names what stays in float32, and tables of positions do.
+    """
+    before, after = named_tensors(unplaced), named_tensors(loaded)
+    return {name: after[name].dtype for name in before if name in after and after[name].dtype != before[name].dtype}
+
+
+def in_dtypes(model: Any, dtypes: Mapping[str, torch.dtype]) -> Any:
+    """The same model with these tensors in these dtypes; what is one tensor stays one."""
+    tensors = named_tensors(model)
+    for name, dtype in dtypes.items():
+        tensors[name].data = tensors[name].data.to(dtype)
+    return model
 
 
 def change_one_weight(model: Any) -> None:

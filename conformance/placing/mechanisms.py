@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from conformance import upstream
+from conformance import interruption, upstream
 from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.compare import compare_exactly, unnumbered
@@ -79,7 +79,8 @@ def cropped(world: World, placed: Placed) -> Cropped:
         try:
             with time_limit():
                 _round_trip(world, placed, found)
-        except Exception as error:  # noqa: BLE001 - whatever the model or its cache raises is what is judged
+        except BaseException as error:  # noqa: BLE001 - whatever the model or its cache raises is what is judged
+            interruption.let_through(error)
             found.crash = Crash.of(error)
         found.logits = [logits.cpu() for logits in found.logits]
         found.transfers = sum(LEDGER.transfers.values())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from conformance import interruption
 from conformance.errors import NotOffered
+from conformance.placing.given import a_recipe
 from conformance.placing.loaders import place_installed
 from conformance.placing.recipe import Recipe
 from conformance.placing.right_map import wrong_in
@@ -30,8 +32,9 @@ class InstalledOnPlannedMap(Installed):
     def place(self, recipe: Recipe) -> Any:
         """The placed model. Raises NotOffered where it would excuse nothing, else whatever the loader raises."""
         try:
-            planned = self.planner(recipe)
-        except Exception as error:
+            planned = a_recipe(self.planner(recipe), "planned")
+        except BaseException as error:
+            interruption.let_through(error)
             raise NotOffered("the planner itself raises") from error
         if planned.device_map == recipe.device_map:
             raise NotOffered("the map is the case's own, and the installed subject is run on that")

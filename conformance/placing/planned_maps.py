@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance import upstream
 from conformance.placing.guards import of
+from conformance.placing.loaded import in_dtypes
 from conformance.placing.recipe import size_of
 from conformance.placing.right_map import Place, too_much
+from conformance.placing.world import Placed
 from conformance.reference.planner import make_units
 from conformance.runs import Runs
 
@@ -20,20 +23,18 @@ def map_of(runs: Runs) -> dict[str, Place] | None:
 
 def _map_of(runs: Runs) -> dict[str, Place] | None:
     own = of(runs)
-    plan = getattr(runs.subject, "planned", None)
-    if plan is None:
-        found = getattr(own.placed.model, "hf_device_map", None) or _whole(own.placed.holding)
+    found: object
+    if hasattr(runs.subject, "planned"):  # that it planned nothing is told by planning-never-crashes
+        found = None if own.planned.recipe is None else own.planned.recipe.device_map
     else:
-        try:
-            found = plan(own.asked("planned alone")).device_map
-        except Exception:  # noqa: BLE001 - it planned nothing, which is told by planning-never-crashes
-            return None
+        found = getattr(own.placed.model, "hf_device_map", None) or _whole(own.placed)
     return {name: _place(place) for name, place in found.items()} if isinstance(found, Mapping) else None
 
 
-def _whole(holding: tuple[str, ...]) -> dict[str, str] | None:
-    """The map of a model on one device, which is given none."""
-    return {"": holding[0]} if len(holding) == 1 and holding[0] != "offloaded" else None
+def _whole(placed: Placed) -> dict[str, str] | None:
+    """The map of a model on one device, which is given none; not of one that only rests there."""
+    alone = len(placed.holding) == 1 and placed.holding[0] != "offloaded"
+    return {"": placed.holding[0]} if alone and not upstream.rests_on_the_cpu(placed.model) else None
 
 
 def _place(place: object) -> Place:
@@ -47,17 +48,21 @@ def promised_otherwise(runs: Runs, device_map: Mapping[str, Place]) -> str | Non
 
     `infer_auto_device_map`: "we don't exceed the memory available of any of the GPU", "if offload to the CPU is needed,
     we don't exceed the RAM available on the CPU", "all computation is done analyzing sizes and dtypes of the model
-    parameters". A subject that plans by itself is held to every limit and every tensor.
+    parameters". What a class keeps in float32, whatever dtype is asked for, is not of that dtype until it is loaded. A
+    subject that plans by itself is held to every limit, and to every tensor as it is loaded.
     """
     if hasattr(runs.subject, "planned"):
         return None
     own = of(runs)
     limits = own.recipe.max_memory or {}
     promised = {place: limit for place, limit in limits.items() if place != "cpu" or runs.case.plan.accelerated}
-    if too_much(own.base, device_map, promised) is None:
+    if too_much(own.weighed, device_map, promised) is None:
         return "the CPU's limit is promised for what is offloaded from an accelerator"
-    if too_much(own.base, device_map, promised, buffers=False) is None:
+    if too_much(own.weighed, device_map, promised, buffers=False) is None:
         return "limits are promised for parameters, not for buffers"
+    asked = in_dtypes(own.copied(), {name: own.dtype for name, _ in own.base.named_parameters(remove_duplicate=False)})
+    if too_much(asked, device_map, promised, buffers=False) is None:
+        return "limits are promised for the dtype that is asked for, not for what stays in float32"
     return None
 
 
@@ -68,7 +73,7 @@ def may_need_more(runs: Runs) -> str | None:
     """
     own = of(runs)
     whole = set(getattr(own.base, "_no_split_modules", None) or ())
-    part = max((unit.size for unit in make_units(own.base, whole)), default=0)
+    part = max((unit.size for unit in make_units(own.weighed, whole)), default=0)
     room = [size for place, size in (own.recipe.max_memory or {}).items() if place != "cpu"]
-    share = size_of(own.base) / max(1, len(room) - 1)
+    share = size_of(own.weighed) / max(1, len(room) - 1)
     return None if min(room) >= share + PARTS_MORE * part else "an accelerator has no ample room"

@@ -20,7 +20,8 @@ from conformance.reference.tying import named_tensors
 class Recipe:
     """What a subject is asked to do with a model.
 
-    model: the unplaced one; checkpoint: a folder in which it was saved; device_map: module names → devices, or the
+    model: the unplaced one, its tensors in the dtypes that the loader gives them, which is what a map is planned for;
+    checkpoint: a folder in which it was saved; device_map: module names → devices, or the
     name of a way to plan one within max_memory (bytes); offload_folder: where what goes to the disk may be written;
     dtype: that of the loaded model (None: the unplaced one's); as_devices: a given map is told by `torch.device`s.
     """
@@ -66,7 +67,7 @@ def _recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_
     given = (model, checkpoint, offload_folder, plan.loader)
     if plan.planned:
         return Recipe(*given, plan.map, _memory(plan, model), plan.offload_buffers)
-    if plan.map == "whole" or plan.loader in ("cpu_offload", "disk_offload"):
+    if plan.map == "whole":
         return Recipe(*given, {"": _device(plan, plan.places[0])}, None, plan.offload_buffers)
     units = make_units(model, set(getattr(model, "_no_split_modules", None) or ()))
     groups = [[name] for unit in units for name in unit.names] if plan.split_tied else [list(u.names) for u in units]
@@ -81,11 +82,11 @@ def _device(plan: PlacementPlan, place: Place) -> Device:
 
 def _memory(plan: PlacementPlan, model: nn.Module) -> dict[Device, int]:
     devices: list[Device] = [*range(plan.accelerators), "cpu"]
-    size = size_of(model)
+    size = size_of(model, loaded_dtype(plan, model))
     return {device: max(1, size * share // 100) for device, share in zip(devices, cycle(plan.budget or (100,)))}
 
 
-def size_of(model: nn.Module) -> int:
-    """The bytes of a model's weights, each once."""
-    tensors = {id(tensor): tensor for tensor in named_tensors(model).values()}
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+def size_of(model: nn.Module, dtype: torch.dtype | None = None) -> int:
+    """The bytes of a model's weights, each once; dtype: as they would be with their fractions in that."""
+    tensors = {id(tensor): tensor for tensor in named_tensors(model).values()}.values()
+    return sum(t.numel() * (dtype if dtype and t.is_floating_point() else t.dtype).itemsize for t in tensors)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from conformance import interruption
 from conformance.outcome import Crash
 from conformance.placing.refusing import is_telling, words
 from conformance.reference.planner import make_units
@@ -48,7 +49,8 @@ def stranded_outcome(runs: Runs, world: World) -> Comparison:
     runs.events.add("stranded")
     try:
         getattr(runs.subject, "audit", lambda _: None)(model)
-    except Exception as error:  # noqa: BLE001 - its words are what is looked at
+    except BaseException as error:  # noqa: BLE001 - its words are what is looked at
+        interruption.let_through(error)
         return Comparison() if _names_one(str(error), lost) else _unclear("audit", Crash.of(error), lost)
     outcome = world.outcome(Placed(model), probes=[MetaReadsProbe()])
     if outcome.crash is None and outcome.extra["meta_reads"].reads:

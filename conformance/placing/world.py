@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from conformance import upstream
+from conformance import interruption, upstream
 from conformance.building.copying import Copier
 from conformance.call import Call
 from conformance.clock import MODEL_CODE
@@ -26,7 +26,8 @@ from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices, models
-from conformance.placing.loaded import Weights, change_one_weight, running_weights
+from conformance.placing.given import a_model, a_recipe
+from conformance.placing.loaded import Weights, change_one_weight, in_dtypes, other_dtypes, running_weights
 from conformance.placing.loaders import load_installed
 from conformance.placing.on_planned_map import wrong_plan
 from conformance.placing.recipe import Recipe, loaded_dtype, recipe_of
@@ -57,6 +58,18 @@ class Placed:
     def report(self) -> PlacementReport:
         """The audit of the model."""
         return PlacementReport() if self.model is None else audit_placement(self.model)
+
+
+@dataclass
+class Planned:
+    """The recipe with the map that a subject plans by itself, or how that went wrong; neither where it plans none.
+
+    refused: the crash is a clear refusal.
+    """
+
+    recipe: Recipe | None = None
+    crash: Crash | None = None
+    refused: bool = False
 
 
 @dataclass
@@ -111,15 +124,26 @@ class World:
                 kept = {"attn_implementation": config._attn_implementation, "dtype": self.dtype}
                 # A subject may have a loader of its own, which the checks of a placement then take for right.
                 load = getattr(self.runs.subject, "load", load_installed)
-                model = load(type(self.base), self.checkpoint, **kept)
-        except Exception as error:  # noqa: BLE001 - told by checkpoint-loads-as-saved
-            return Placed(crash=Crash.of(error))
+                model = a_model(load(type(self.base), self.checkpoint, **kept), "load")
+        except BaseException as error:  # noqa: BLE001 - told by checkpoint-loads-as-saved
+            return Placed(crash=self._crash(error))
         return self._described(model)
 
     @property
     def dtype(self) -> torch.dtype:
         """The dtype that the loader is asked for."""
         return loaded_dtype(self.plan, self.base)
+
+    @cached_property
+    def dtypes(self) -> dict[str, torch.dtype]:
+        """What the loader gives another dtype than the model has here."""
+        loaded = self.unplaced.model
+        return {} if loaded is None else other_dtypes(self.base, loaded)
+
+    @cached_property
+    def weighed(self) -> Any:
+        """The unplaced model in the dtypes that the loader gives it: what a map takes, is told on it."""
+        return in_dtypes(self.copied(), self.dtypes)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -131,42 +155,54 @@ class World:
         checkpoint = self.checkpoint if isinstance(self.checkpoint, Path) else self.folder
         offload = self.folder / folder
         offload.mkdir(exist_ok=True)
-        return recipe_of(self.plan, self.copied(), checkpoint, offload)
+        recipe = recipe_of(self.plan, self.copied(), checkpoint, offload)
+        return replace(recipe, model=in_dtypes(recipe.model, self.dtypes))
 
     def _place(self, recipe: Recipe) -> Any:
         with time_limit(), torch.no_grad(), MODEL_CODE.running():
-            return self.runs.subject.place(recipe)  # type: ignore[attr-defined]
+            return a_model(self.runs.subject.place(recipe), "place")  # type: ignore[attr-defined]
 
     @cached_property
     def placed(self) -> Placed:
         """The model as the subject placed it."""
+        recipe = self.recipe
         with self.present():
             try:
-                model = self._place(self.recipe)
+                placed = self._described(self._place(recipe))
             except NotOffered:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever placing raises is its outcome
-                refused = refused_clearly(error, self.recipe) and not self._planned_wrong()
-                return Placed(crash=self._crash(error), refused=refused)
-            placed = self._described(model)
+            except BaseException as error:  # noqa: BLE001 - whatever placing raises is its outcome
+                placed = Placed(crash=self._crash(error), refused=refused_clearly(error, recipe))
             _ = placed.report  # made while the devices are there
+        if placed.refused and self._planned_wrong():
+            placed.refused = False
         self.runs.events |= {f"held: {place.split(':')[0]}" for place in placed.holding}
         self.runs.events |= {"held: two places"} if len(placed.holding) > 1 else set()
         return placed
 
-    def _planned_wrong(self) -> bool:
-        """Whether the subject planned a map that is wrong: then nothing that the caller gave is refused."""
+    @cached_property
+    def planned(self) -> Planned:
+        """What the subject plans by itself, where the case asks for a map."""
         plan = getattr(self.runs.subject, "planned", None)
-        if plan is None:
-            return False
+        if plan is None or not self.plan.planned:
+            return Planned()
         asked = self.asked("planned")  # the recipe's own model may be half placed
         try:
-            return wrong_plan(asked, plan(asked)) is not None
-        except Exception:  # noqa: BLE001 - it planned nothing, and that is what was raised
-            return False
+            with self.present(), time_limit():
+                return Planned(a_recipe(plan(asked), "planned"))
+        except NotOffered:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever planning raises is its outcome
+            return Planned(crash=self._crash(error), refused=refused_clearly(error, asked))
 
-    def _crash(self, error: Exception) -> Crash:
-        """The crash, its words the same whatever the folder is called."""
+    def _planned_wrong(self) -> bool:
+        """Whether the subject planned a map that is wrong: then nothing that the caller gave is refused."""
+        planned = self.planned.recipe
+        return planned is not None and wrong_plan(self.asked("planned"), planned) is not None
+
+    def _crash(self, error: BaseException) -> Crash:
+        """The crash, its words the same whatever the folder is called. Raises what asks for the end of the run."""
+        interruption.let_through(error)
         crash = Crash.of(error)
         return replace(crash, message=crash.message.replace(str(self.folder), "FOLDER"))
 
@@ -176,7 +212,8 @@ class World:
         upstream.one_kind_of_experts(model)
         if not self.plan.own_generate:
             model.generation_config = self.runs.scenario.plain_generation_config()
-        held = {str(tensor.device) for tensor in named_tensors(model).values()}
+        saved = model.state_dict()  # constants that are not saved are no weights, and may be anywhere
+        held = {str(tensor.device) for name, tensor in named_tensors(model).items() if name in saved}
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
         return Placed(model, holding=places, config=config)
 
@@ -228,7 +265,7 @@ class World:
         try:
             with self.present():
                 placed = self._described(self._place(self.asked("offloaded again")))
-        except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
+        except BaseException as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
             return {"at once": Placed(crash=self._crash(error))}
         found = {"at once": self._saved_and_loaded(placed, "again", shards=self.plan.shards)}
         if found["at once"].crash is None and self.outcome(placed).crash is None:
@@ -246,7 +283,7 @@ class World:
                 placed = self._described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
                 change_one_weight(placed.model)
                 weights = running_weights(placed.model)
-        except Exception as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
+        except BaseException as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
             return SavedOver({}, Placed(crash=self._crash(error)), Outcome(), Outcome())
         before = self.outcome(placed)
         again = self._saved_and_loaded(placed, own.name, shards=self.plan.saved_over == "shards")
@@ -259,6 +296,6 @@ class World:
                 checkpoints.save(placed.model, folder, shards=shards)
             with time_limit(), MODEL_CODE.running():
                 model = type(self.base).from_pretrained(folder, dtype=self.dtype)
-        except Exception as error:  # noqa: BLE001 - saving and loading are what is tested
+        except BaseException as error:  # noqa: BLE001 - saving and loading are what is tested
             return Placed(crash=self._crash(error))
         return Placed(model)

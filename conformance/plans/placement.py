@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
@@ -24,19 +24,20 @@ Stored = Literal["once", "under targets", "every name", "bin"]
 Shards = Literal["", "whole", "shards"]
 MECHANISMS = ("late stop", "crop", "special tokens")
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
+OFFLOADERS = ("cpu_offload", "disk_offload")  # which take the whole model, and one device to run it on
 
 
 class PlacementPlan(Plan, family="placement"):
     """A placement as plain values.
 
     model: the case's own, one of its subclasses with weights tied by patterns, or DiffusionGemma; by_itself: the class
-    of a model with a `generate` of its own that takes its place; places: where the
-    parts go, in turn (`whole` takes the first); split_tied: a map of parts may put the members of a tied group in
-    different places; budget: per cent of the model's size that each accelerator, then the CPU, may hold where the
-    loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for which `sim:N` in a
-    place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on `model.device` as
-    the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain decoding; stranded:
-    the number of a part that is left on `meta` with nothing that brings it.
+    of a model with a `generate` of its own that takes its place; places: where the parts go, in turn (`whole` takes the
+    first, a planned map none); split_tied: a map of parts may put the members of a tied group in different places;
+    budget: per cent of the model's size, in the dtype that it is loaded in, that each accelerator, then the CPU, may
+    hold where the loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for
+    which `sim:N` in a place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on
+    `model.device` as the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain
+    decoding; stranded: the number of a part that is left on `meta` with nothing that brings it.
 
     Of a loader that reads a checkpoint: stored: a tied weight is in it under its source's name, under the names that
     are tied to that, under all of them, or all is in a file of torch's own format; shards: it is saved in several
@@ -64,6 +65,20 @@ class PlacementPlan(Plan, family="placement"):
     spelled: Literal["words", "devices"] = "words"
     saved_over: Shards = ""
 
+    @model_validator(mode="after")
+    def _some_loader_takes_it(self) -> Self:
+        """A loader is asked for what it can be told: the others than `from_pretrained` plan no map."""
+        if self.planned and self.loader != "from_pretrained":
+            takes = "whole" if self.loader in OFFLOADERS else "whole or parts"
+            raise ValueError(f"{self.loader} plans no map, and map is {self.map}; valid for it: {takes}")
+        if self.loader in OFFLOADERS and self.map != "whole":
+            raise ValueError(f"{self.loader} takes the whole model, and map is {self.map}; valid for it: whole")
+        if self.loader in OFFLOADERS and self.places[0] == "disk":
+            raise ValueError(
+                f"{self.loader} runs the model on the first of places, which is disk; valid for it: cpu or sim:N"
+            )
+        return self
+
     @property
     def own_generate(self) -> bool:
         """Whether the model decodes by a `generate` of its own."""
@@ -73,6 +88,13 @@ class PlacementPlan(Plan, family="placement"):
     def planned(self) -> bool:
         """Whether the loader makes the map."""
         return self.map in PLANNED
+
+    @property
+    def used(self) -> tuple[Place, ...]:
+        """The places that the recipe puts anything in: none where the loader plans, the first for a whole model."""
+        if self.planned:
+            return ()
+        return self.places[:1] if self.map == "whole" else self.places
 
     @property
     def accelerated(self) -> bool:
@@ -87,9 +109,9 @@ class PlacementPlan(Plan, family="placement"):
     @property
     def offloads(self) -> bool:
         """Whether the recipe itself keeps weights elsewhere than where they run."""
-        chosen = self.places[:1] if self.map == "whole" else self.places
-        kept = {"disk", "cpu"} if len({*chosen} - {"disk", "cpu"}) else {"disk"}  # it runs on an accelerator, if any
-        return self.loader in ("cpu_offload", "disk_offload") or (not self.planned and bool(kept & {*chosen}))
+        chosen = {*self.used}
+        kept = {"disk", "cpu"} if chosen - {"disk", "cpu"} else {"disk"}  # it runs on an accelerator, if any
+        return self.loader in OFFLOADERS or bool(kept & chosen)
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What the recipe asks for."""
@@ -115,11 +137,10 @@ class PlacementPlan(Plan, family="placement"):
 
         All ways to keep weights elsewhere than where they run are one: what needs one of them is met in each.
         """
-        offloading = self.loader in ("cpu_offload", "disk_offload")
         values = {
             "model": self.model,
             "by_itself": self.by_itself,
-            "loader": "from_pretrained" if offloading else self.loader,
+            "loader": "from_pretrained" if self.loader in OFFLOADERS else self.loader,
             "ids": self.ids,
             "mode": self.mode,
             "stored": self.stored,
@@ -127,8 +148,7 @@ class PlacementPlan(Plan, family="placement"):
         plainest = type(self)()
         found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
         found += ["map: planned"] if self.planned else [f"map: {self.map}"] if self.map != plainest.map else []
-        places = self.places[:1] if self.map == "whole" else () if self.planned else self.places
-        kinds = sorted({place.split(":")[0] for place in places} - {"cpu", "disk"})
+        kinds = sorted({place.split(":")[0] for place in self.used} - {"cpu", "disk"})
         found += [f"place: {kind}" for kind in kinds]
         flags = {"offloaded": self.offloads or self.runs_out}
         flags |= {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 from conformance.findings import Findings
 from conformance.reporting import forking
@@ -33,7 +34,7 @@ Tell = Callable[[int, int], None]
 
 
 def untold(number: int, total: int) -> None:
-    """For who does not want to know how far it is."""
+    """For who does not want to know how far it is, or a script's number and code."""
 
 
 def confirm(folder: Path, processes: int = 2, timeout: float = 120.0, tell: Tell = untold) -> dict[str, bool]:
@@ -41,21 +42,30 @@ def confirm(folder: Path, processes: int = 2, timeout: float = 120.0, tell: Tell
 
     What a script printed is left in `repro.txt` beside it, and the answer in the finding and on its page. A script
     that took longer than `timeout` seconds, could not run or is missing confirms nothing. `tell` is called, in whatever
-    thread, with the number of a script and how many there are, before it runs.
+    thread, with the number of a script and how many there are, before it runs. Each answer is written down when it is
+    there, so that an interrupt loses none.
     """
     findings = Findings(folder)
-    known = {finding.id: finding for finding in findings}
-    codes = run_scripts([(findings.folder / name / "repro.py").resolve() for name in known], processes, timeout, tell)
-    confirmed = dict(zip(known, (code == FAULT for code in codes), strict=True))
-    for name, answer in confirmed.items():
-        finding = replace(known[name], confirmed=answer)
+    known = list(findings)
+
+    def answer(number: int, code: int) -> None:
+        finding = replace(known[number], confirmed=code == FAULT)
         findings.update(finding)
         write_page(folder, finding)
-    return confirmed
+
+    scripts = [(findings.folder / finding.id / "repro.py").resolve() for finding in known]
+    codes = run_scripts(scripts, processes, timeout, tell, answer)
+    return {finding.id: code == FAULT for finding, code in zip(known, codes, strict=True)}
 
 
-def run_scripts(scripts: list[Path], processes: int, timeout: float, tell: Tell = untold) -> list[int]:
-    """The exit codes of scripts, in their order; what each printed goes to a text file beside it."""
+def run_scripts(
+    scripts: list[Path], processes: int, timeout: float, tell: Tell = untold, answer: Tell = untold
+) -> list[int]:
+    """The exit codes of scripts, in their order; what each printed goes to a text file beside it.
+
+    `answer` is called, in whatever thread, with the place of a script and its code, but of none that an interrupt ends.
+    """
+    interrupted = Event()
     waiting, codes = iter(enumerate(scripts)), [LOST] * len(scripts)
     with ThreadPoolExecutor(max(1, processes)) as pool, ExitStack() as helpers:
 
@@ -67,11 +77,14 @@ def run_scripts(scripts: list[Path], processes: int, timeout: float, tell: Tell 
                 process = process or helpers.enter_context(helper())
                 codes[number] = run_one(process, script, timeout)
                 process = None if codes[number] == LOST else process
+                if not interrupted.is_set():
+                    answer(number, codes[number])
 
         try:
             for done in [pool.submit(work) for _ in range(min(max(1, processes), len(scripts)))]:
                 done.result()
         except KeyboardInterrupt:
+            interrupted.set()
             list(waiting)  # no further one is begun
             raise
     return codes

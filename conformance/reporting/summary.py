@@ -71,7 +71,7 @@ def exit_code(summary: Json) -> tuple[int, str]:
     if summary["interrupted"]:
         return 130, "interrupted; what was found is kept"
     if summary["broken"] or summary["died"]:
-        return 3, f"the harness broke on {counted(len(summary['broken']) + len(summary['died']), 'item')}"
+        return 3, f"the harness broke on {_left_unfinished(summary)}"
     if summary["findings"]:
         return 1, counted(len(summary["findings"]), "finding")
     if summary["share_of_ties"] > MOST_TIES and summary["compared_within_a_bound"] >= FEWEST_COMPARED:
@@ -86,6 +86,12 @@ def exit_code(summary: Json) -> tuple[int, str]:
     if summary["checks"] and all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):
         return 4, "not one check compared anything"
     return 0, "nothing found"
+
+
+def _left_unfinished(summary: Json) -> str:
+    """How many items were not finished, and which: of a worker that died, the one that it was on."""
+    names = [broken["item"] for broken in summary["broken"]] + [f"{item} (its worker died)" for item in summary["died"]]
+    return f"{counted(len(names), 'item')}: {first_few(names)}"
 
 
 def _brief(finding: Finding) -> Json:

@@ -67,7 +67,12 @@ from conformance.upstream.layers_ahead import (
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
 from conformance.upstream.models import config_for, forward_parameters, model_class, never_saved, one_kind_of_experts
-from conformance.upstream.placement import file_reader_knows, lacks_python_backend, register_python_backend
+from conformance.upstream.placement import (
+    file_reader_knows,
+    lacks_python_backend,
+    register_python_backend,
+    rests_on_the_cpu,
+)
 from conformance.upstream.preparing import Handed, handed_to_loop
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
 from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
@@ -164,6 +169,7 @@ __all__ = [
     "refusal",
     "register_python_backend",
     "release",
+    "rests_on_the_cpu",
     "says_croppable",
     "special_token_warnings",
     "special_tokens_know_the_batch",

@@ -40,3 +40,11 @@ def file_reader_knows(name: str) -> Iterator[None]:
         yield
     finally:
         offload.safe_open = plain
+
+
+def rests_on_the_cpu(model: Any) -> bool:
+    """Whether a model was given to `cpu_offload_with_hook`: the whole of it is brought to its device when it runs."""
+    from accelerate.hooks import CpuOffload
+
+    hook = getattr(model, "_hf_hook", None)
+    return any(isinstance(one, CpuOffload) for one in getattr(hook, "hooks", (hook,)))

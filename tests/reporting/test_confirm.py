@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +20,8 @@ from made_up_findings import ASKED, BODIES, FORMS, ROWS, SEEN, finding_of
 from conformance.case import Settings
 from conformance.findings import Finding, Findings
 from conformance.plans.prefill import PrefillPlan
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.plans.stopping import StoppingPlan
 from conformance.reporting import forking
 from conformance.reporting.confirm import confirm, helper, run_one, run_scripts
@@ -55,6 +62,10 @@ FAULTY = {
         kind="crash",
         field="crash",
         raised_in="AttributeError in utils.is_supported",
+    ),
+    # A static layer that was allocated tells a length below zero.
+    "rollback_negative": finding_of(
+        "rollback_negative", plan=RollbackPlan(cache="early", program=(Op(op="crop", count=1),)), rows=ROWS[:1]
     ),
     # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
@@ -163,3 +174,30 @@ def test_each_script_is_told_before_it_runs(tmp_path: Path) -> None:
         script.write_text("", encoding="utf-8")
     assert run_scripts(scripts, processes=1, timeout=60, tell=lambda *progress: told.append(progress)) == [0, 0]
     assert told == [(1, 2), (2, 2)]
+
+
+@contextmanager
+def answers_once() -> Iterator[subprocess.Popen[str]]:
+    """In the place of a helper: the first script meets the fault, and the second does not come back."""
+    body = "import time; input(); print(1, flush=True); input(); time.sleep(60)"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", body], stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_an_interrupt_loses_no_answer_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.reporting.confirm.helper", answers_once)
+    for finding in (HEALTHY["groups"], FAULTY["groups"]):
+        Findings(tmp_path).add(finding)
+        write_finding(tmp_path, finding)
+
+    def tell(number: int, total: int) -> None:
+        if number == total:
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        confirm(tmp_path, processes=1, tell=tell)
+    assert [finding.confirmed for finding in Findings(tmp_path)] == [True, None]

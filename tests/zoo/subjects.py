@@ -357,3 +357,12 @@ class EndsTheProcess(Installed):
 
     def generate(self, model, call):
         os._exit(7)
+
+
+class Interrupts(Installed):
+    """Raises what asks for the end of a run, though nobody does."""
+
+    name = "interrupts"
+
+    def generate(self, model, call):
+        raise KeyboardInterrupt("of its own")
