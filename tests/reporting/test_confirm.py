@@ -65,7 +65,10 @@ FAULTY = {
     ),
     # A static layer that was allocated tells a length below zero.
     "rollback_negative": finding_of(
-        "rollback_negative", plan=RollbackPlan(cache="early", program=(Op(op="crop", count=1),)), rows=ROWS[:1]
+        "rollback_negative",
+        plan=RollbackPlan(cache="early", program=(Op(op="crop", count=1),)),
+        rows=ROWS[:1],
+        needs=("cache: early",),
     ),
     # Its outputs show no cache, so that what the caller passed is taken for nothing that has to be put back.
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
