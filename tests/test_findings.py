@@ -179,6 +179,26 @@ def test_a_finding_that_needs_more_than_another_is_merged_into_it(folder):
     assert sorted(kept.signature.needs for kept in findings) == [("dtype",), ("padding",)]
 
 
+@pytest.mark.parametrize(
+    ("marks", "kept"),
+    [
+        ({"bart": "llama"}, {"gpt2", "llama"}),
+        ({"bart": "gpt2", "gpt2": "llama"}, {"llama"}),
+        ({"gpt2": "llama", "llama": "gpt2"}, {"bart", "llama"}),  # each is of the other: one of them stays
+        ({"bart": "opt"}, {"bart", "gpt2", "llama"}),  # of one that is not there
+    ],
+)
+def test_what_is_marked_as_part_of_another_is_dropped_once_the_run_is_over(marks, kept, folder):
+    findings, made = Findings(folder), {name: finding(scope=name) for name in ("bart", "gpt2", "llama", "opt")}
+    for name in ("bart", "gpt2", "llama"):
+        findings.add(made[name])
+    for name, whole in marks.items():
+        findings.mark_as_part(made[name], made[whole])
+    assert len(findings) == 3
+    findings.merge()
+    assert {one.signature.scope for one in findings} == kept
+
+
 def test_a_findings_case_on_another_model_looks_end_tokens_up_again():
     case = small_case(rows=((3, 60),), eos=(50,), eos_at=((0, 1),))
     other = small_case("gpt2")

@@ -28,6 +28,15 @@ class Plan(Record):
         """The same plan with its tokens wrapped around to fit another vocabulary."""
         return self
 
+    @property
+    def model_class(self) -> str:
+        """The class of a model that takes the place of the case's; "" where the case's own is used."""
+        return ""
+
+    def on_model_of(self, other: Plan | None) -> Self:  # noqa: ARG002
+        """The same plan with the model that another plan of the family puts in the place of the case's, if any does."""
+        return self
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """The paths that the plan makes a case take, by name; `config` is the model's."""
         return set()
