@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from toolbox import small_case
-from zoo.placements import AuditsByDevice
+from zoo.placements import AuditsByDevice, Placer
 from zoo.planners import Overfills
 
 from conformance.judge import judge
@@ -15,6 +15,7 @@ from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 AUDITED, WITHIN = "audit-accuses-nothing-right", "planned-map-keeps-within-memory"
+NAMED = "stranded-weight-is-named"
 
 
 def judged(check, subject, **plan):
@@ -29,6 +30,20 @@ def test_an_audit_does_not_accuse_what_hooks_bring(loader):
     assert judged(AUDITED, Reference(), loader=loader, places=places) == ("pass", ())
     label, (found,) = judged(AUDITED, AuditsByDevice(), loader=loader, places=places)
     assert (label, found.kind) == ("fail", "accused")
+
+
+class Blind(Placer):
+    """Its audit looks at nothing."""
+
+    def audit(self, model):
+        pass
+
+
+def test_the_release_that_audits_nothing_excuses_no_audit_that_is_blind():
+    assert judged(NAMED, Reference(), stranded=0) == ("pass", ())
+    assert judged(NAMED, Installed(), stranded=0)[0] == "fail"
+    assert judged(NAMED, Blind(), stranded=0)[0] == "fail"
+    assert judged(NAMED, Placer(), stranded=0)[0] == f"blocked-by installed {NAMED}"
 
 
 def test_a_planned_map_is_held_to_its_memory():
