@@ -1,22 +1,26 @@
 """Findings: one for each signature, with its smallest case, shared through the disk."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
 from toolbox import small_case
 from zoo.subjects import IgnoresEnd
 
+from conformance import plainer
 from conformance.build import Scenario
-from conformance.failures import same_failure
+from conformance.failures import Failure, same_failure
 from conformance.files import write_atomically
 from conformance.findings import Finding, Findings, size_of
 from conformance.plainer import plainer_cases
+from conformance.plans.placement import PlacementPlan
 from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
 from conformance.verdicts import Difference
 
 CHECK = "cached-matches-recomputed"
+DIFFERENCE = Difference("values", "logits", "1", "2")
 
 
 def signature(**parts):
@@ -131,6 +135,22 @@ def test_plainer_cases_change_one_part_each_and_end():
     assert len(set(tried)) >= 8
     assert all(len(traits(one)) <= len(traits(case)) for one in tried)
     assert list(plainer_cases(small_case(rows=((1,),), max_new_tokens=1))) == []
+
+
+def test_what_is_not_needed_goes_in_few_tries_where_each_takes_long(monkeypatch):
+    """A failure that needs one field of a plan: what else is set goes in halves, not one by one."""
+    plan = PlacementPlan(map="auto", budget=(69,), ids="model.device", mode="beams", stored="bin", shards=True)
+    told = {"eos": (63,), "do_sample": True, "limit": "both", "max_new_tokens": 1, "dtype": "float64"}
+    case, tried = small_case(rows=((1, 2, 3), (4, 5)), family="placement", plan=plan, **told), []
+
+    def same(key, case, _):
+        tried.append(case)
+        return Failure(key, case, DIFFERENCE) if case.plan.map == "auto" else None
+
+    monkeypatch.setattr(plainer, "same_failure", same)
+    found = plainer.plainer(Failure(Key.of(CHECK, DIFFERENCE), case, DIFFERENCE), None, time.time() + 60)
+    assert traits(found.case) == ("map: planned",)
+    assert len(tried) < len(traits(case)) + 4
 
 
 @pytest.mark.parametrize(("kinds", "architecture"), PLAINEST.items(), ids=PLAINEST.values())

@@ -53,6 +53,16 @@ class Plan(Record):
             if getattr(self, name) != getattr(plainest, name):
                 yield self.replace(**{name: getattr(plainest, name)})
 
+    def halves(self) -> Iterator[Self]:
+        """Plans with half of what is not at its default back at it: the later half first, then the earlier."""
+        plainest = type(self)()
+        values = {name: getattr(plainest, name) for name in type(self).model_fields}
+        changed = [name for name, value in values.items() if getattr(self, name) != value]
+        middle = len(changed) // 2
+        for half in (changed[middle:], changed[:middle]):
+            if len(half) > 1:
+                yield self.replace(**{name: values[name] for name in half})
+
     def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""
         return {}
