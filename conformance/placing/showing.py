@@ -56,7 +56,7 @@ def placed_lines(world: World) -> Iterator[str]:
 def _stranded_lines(world: World) -> Iterator[str]:
     """A part that is left on `meta` on purpose, and what decoding comes to then."""
     model = world.copied()
-    lost = strand(model, world.plan.stranded)
+    lost = strand(model, world.plan.stranded or 0)
     yield f"left on meta on purpose, with nothing that brings it: {', '.join(lost)}"
     crash = world.outcome(Placed(model)).crash
     yield f"decoding then {'raises ' + str(crash) if crash else 'raises nothing'}"

@@ -169,8 +169,8 @@ def _placed_and_not(world: World) -> Iterator[Cells]:
         yield _ended("all", own.crash, plain.crash)
         return
     # A model that decodes by itself gives codes, without a batch.
-    both = [out.sequences.reshape(-1, out.sequences.shape[-1])[:, out.prompt_length :] for out in (own, plain)]
-    for row, (left, right) in enumerate(zip(*both, strict=False)):
+    rows = (s.reshape(-1, s.shape[-1])[:, plain.prompt_length :] for s in (own.sequences, plain.sequences))
+    for row, (left, right) in enumerate(zip(*rows, strict=False)):
         for step, (token, its) in enumerate(zip(left.tolist(), right.tolist(), strict=False)):
             known = step < min(len(own.logits), len(plain.logits))
             gap = _gap(own.logits[step][row], plain.logits[step][row]) if known else ""
