@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=CASES, help=f"cases per family and type (default {CASES})")
     parser.add_argument("--architectures", default=",".join(ARCHITECTURES), help="comma-separated names")
-    parser.add_argument("--families", default=",".join(registry.families()), help="comma-separated names (default: all)")
+    parser.add_argument("--families", default=",".join(registry.families()), help="comma-separated names")
     parser.add_argument("--totals", action="store_true", help="one line for each family, fewer cases of each type")
     options = parser.parse_args()
     count = FEW if options.totals and options.cases == CASES else options.cases
