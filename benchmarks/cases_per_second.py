@@ -1,6 +1,6 @@
 """How many cases a second one process judges, and how much of that time is spent in model code.
 
-    python benchmarks/cases_per_second.py [--cases N] [--architectures NAME,NAME…]
+    python benchmarks/cases_per_second.py [--cases N] [--architectures NAME,NAME…] [--families NAME,NAME…] [--totals]
 
 A fixed set of types, one for each cache kind, the same cases in every run (`SEED`). Each case is drawn, built, run and
 judged by every check of its family, as in a run, without shrinking or records. A warm-up case of each kind is not
@@ -27,7 +27,7 @@ from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
 
 ARCHITECTURES = ("llama", "gpt2", "mistral", "gemma2", "deepseek_v3", "mamba2", "lfm2", "bamba", "t5")
-SEED, CASES = 1, 40
+SEED, CASES, FEW = 1, 40, 4
 
 
 @dataclass
@@ -81,16 +81,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=CASES, help=f"cases per family and type (default {CASES})")
     parser.add_argument("--architectures", default=",".join(ARCHITECTURES), help="comma-separated names")
+    parser.add_argument("--families", default=",".join(registry.families()), help="comma-separated names")
+    parser.add_argument("--totals", action="store_true", help="one line for each family, fewer cases of each type")
     options = parser.parse_args()
+    count = FEW if options.totals and options.cases == CASES else options.cases
     upstream.quiet()
     print(", ".join(f"{name} {version}" for name, version in upstream.versions().items()))
     print(f"{'':<24}{'cases':>7}{'cases/s':>10}{'ms/case':>10}{'drawing':>10}{'model code':>12}")
-    for family in registry.families():
+    for family in options.families.split(","):
         whole = Timing()
         for architecture in options.architectures.split(","):
-            timing = measure(family, architecture, options.cases)
+            timing = measure(family, architecture, count)
             whole += timing
-            print(timing.row(f"{family} {architecture}"), flush=True)
+            if not options.totals:
+                print(timing.row(f"{family} {architecture}"), flush=True)
         print(whole.row(f"{family}, all"), flush=True)
 
 

@@ -26,5 +26,10 @@ class Clock:
             if not self._depth:
                 self.seconds += time.perf_counter() - start
 
+    def add(self, seconds: float) -> None:
+        """Count time that another process has spent, where no block is open that would count the wait for it too."""
+        if not self._depth:
+            self.seconds += seconds
+
 
 MODEL_CODE = Clock()

@@ -18,6 +18,8 @@ from conformance.files import write_atomically
 from conformance.signature import Key, Signature, in_any_copy, traits
 from conformance.verdicts import STEP_TOO_MANY
 
+PART_OF = "part-of"  # the file in a finding's folder that names the finding which explains it
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -91,17 +93,34 @@ class Findings:
         write_atomically(known, json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n")
         return True
 
+    def mark_as_part(self, finding: Finding, whole: Finding) -> None:
+        """Write down that another finding explains this one: `merge` drops it, once nobody works on it any more."""
+        write_atomically(self.folder / finding.id / PART_OF, whole.id)
+
+    def _drop_parts(self) -> None:
+        """Drop what is marked as part of another, wherever that is part of a third, unless each is of the other."""
+        files = sorted(self.folder.glob(f"*/{PART_OF}"))
+        marks = {path.parent.name: path.read_text(encoding="utf-8") for path in files}
+        for name in marks:
+            whole, seen = marks[name], {name}
+            while (further := marks.get(whole)) is not None and further not in seen:
+                seen.add(whole)
+                whole = further
+            if (self.folder / whole / "finding.json").exists():
+                shutil.rmtree(self.folder / name)
+
     def merge(self) -> None:
-        """Drop each finding that another one accounts for: the same but with less that it needs; and of the findings
-        of several types that have one cause, all but the smallest, which names the types.
+        """Drop each finding that another one accounts for: marked so, or the same but with less that it needs; and of
+        the findings of several types that have one cause, all but the smallest, which names the types.
         """
+        self._drop_parts()
         found = list(self)
         for finding in found:
             if any(other.signature.accounts_for(finding.signature) for other in found):
                 shutil.rmtree(self.folder / finding.id)
         for alike in _of_one_cause(list(self)):
             smallest, *others = sorted(alike, key=lambda finding: size_of(finding.case))
-            types = sorted({other.case.model.architecture for other in others})
+            types = sorted({other.case.model_name for other in others})
             self.update(replace(smallest, notes=(*smallest.notes, f"the same on {', '.join(types)}")))
             for other in others:
                 shutil.rmtree(self.folder / other.id)

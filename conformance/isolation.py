@@ -22,6 +22,7 @@ from typing import Any
 
 from conformance import registry
 from conformance.case import Case, parse_case
+from conformance.clock import MODEL_CODE
 from conformance.errors import BadInput, HarnessBroke
 from conformance.judge import Judgement, judge
 from conformance.outcome import Crash
@@ -214,6 +215,7 @@ def serve(folder: str) -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    start = MODEL_CODE.seconds
     try:
         judgement = judge(parse_case(request["case"]), request["checks"], load(request["subject"]))
     except (BadInput, HarnessBroke) as error:
@@ -227,10 +229,13 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         "verdicts": {name: asdict(verdict) for name, verdict in judgement.verdicts.items()},
         "events": sorted(judgement.events),
         "figures": dict(judgement.figures),
+        "model_seconds": MODEL_CODE.seconds - start,
     }
 
 
 def _judgement(answer: dict[str, Any]) -> Judgement:
+    """What the process answered; its time in model code counts as this one's, which waits for it meanwhile."""
+    MODEL_CODE.add(answer.get("model_seconds", 0.0))
     if "error" in answer:
         raise (HarnessBroke if answer["error"] == "HarnessBroke" else BadInput)(answer["message"])
     verdicts = {

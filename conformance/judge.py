@@ -100,7 +100,7 @@ class Verdicts:
         return next((name for name in below if own_verdict(registry.get(name), installed).status == "fail"), None)
 
     def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:
-        if self.runs.subject.name == Installed.name:
+        if self.runs.subject.name == Installed.name or self._answers_itself(check):
             return False
         # A subject may name more ways in which the release does the same, such as on a map that the subject planned.
         also = getattr(self.runs.subject, "also_installed", lambda _: ())(check.name)
@@ -110,6 +110,11 @@ class Verdicts:
             if theirs is not None and alike(theirs, verdict.differences[0]):
                 return True
         return False
+
+    def _answers_itself(self, check: Check) -> bool:
+        """Whether the check judges what only the subject offers, as an audit: the release need not do as well."""
+        method = check.answered_by
+        return bool(method) and hasattr(self.runs.subject, method) and not hasattr(Installed, method)
 
 
 def own_verdict(check: Check, runs: Runs) -> Verdict:

@@ -41,7 +41,11 @@ def plainer(failure: Failure, subject: Subject, deadline: float) -> Failure:
 
 
 def plainer_cases(case: Case) -> Iterator[Case]:
-    """The case with one part plainer, for every part that is not at its plainest: settings first, then sizes."""
+    """The case with one part plainer, for every part that is not at its plainest: settings first, then sizes.
+
+    Several parts at once come before each of them: where a case takes seconds, there is no time for many tries.
+    """
+    yield from _several_at_once(case)
     for name in ("dtype", "attention", "init_scale", "weight_seed"):
         if getattr(case.model, name) != getattr(ModelSpec(), name):
             yield case.replace(model=case.model.replace(**{name: getattr(ModelSpec(), name)}))
@@ -60,6 +64,17 @@ def plainer_cases(case: Case) -> Iterator[Case]:
     steps = case.settings.max_new_tokens
     for count in {steps // 2, steps - 1} - {0, 1}:
         yield case.replace(settings=case.settings.replace(max_new_tokens=count))
+
+
+def _several_at_once(case: Case) -> Iterator[Case]:
+    """All settings plain, a prompt of one token, and each half of what the plan says: where that is several parts."""
+    settings = Settings(max_new_tokens=case.settings.max_new_tokens)
+    if sum(getattr(case.settings, name) != getattr(settings, name) for name in Settings.model_fields) > 1:
+        yield case.replace(settings=settings)
+    if len(case.prompt.rows) > 1 or len(case.prompt.rows[0]) > 1:
+        yield case.replace(prompt=case.prompt.replace(rows=((1,),)))
+    if case.plan is not None:
+        yield from (case.replace(plan=plan) for plan in case.plan.halves())
 
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:

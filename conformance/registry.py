@@ -30,8 +30,9 @@ class Check:
     stands_on: the checks of the rungs below; script: the body of its reproducer (see reporting.repro);
     guards: each gives the reason why the rule does not apply to a case, or None; compares: `subject` when the
     rule judges the subject, so that the installed release may be to blame, `pair` when it sets two loops
-    against each other, `itself` when both runs are the subject's own, so that no other is to blame; bitwise: it
-    compares without a tolerance, so that it cannot end in a tie.
+    against each other, `itself` when both runs are the subject's own, so that no other is to blame; answered_by: the
+    method of a subject whose answer is judged where it has one: the installed release, which has none, is no excuse
+    then; bitwise: it compares without a tolerance, so that it cannot end in a tie.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Check:
     script: str
     compares: str = "subject"
     bitwise: bool = False
+    answered_by: str = ""
     document: str = field(repr=False, default="")
 
     def not_applicable(self, runs: Runs) -> str | None:
@@ -120,6 +122,7 @@ def check(
     script: str = "",
     compares: Literal["subject", "pair", "itself"] = "subject",
     bitwise: bool = False,
+    answered_by: str = "",
 ) -> Callable[[Rule], Rule]:
     """Register a rule under its function's name with dashes. TypeError for a duplicate or a missing document."""
 
@@ -131,7 +134,7 @@ def check(
             raise TypeError(f"the check {name!r} needs a docstring: the rule and why it must hold")
         guards = tuple(getattr(rule, "guards", ()))
         _checks[name] = Check(
-            name, family.name, rule, guards, tuple(stands_on), script, compares, bitwise, rule.__doc__
+            name, family.name, rule, guards, tuple(stands_on), script, compares, bitwise, answered_by, rule.__doc__
         )
         return rule
 

@@ -8,7 +8,7 @@ from conformance.architectures.media import takes_media
 from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
-from conformance.case import Case, ModelSpec
+from conformance.case import Case, ModelSpec, Plan
 from conformance.failures import Failure, same_failure
 from conformance.findings import Finding
 from conformance.signature import PLAINEST, Signature, kinds_of, traits
@@ -24,7 +24,7 @@ def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
 
     The plainest type of all is tried first, then the one with the same cache kinds.
     """
-    own = failure.case.model.architecture
+    own = failure.case.model_name
     plainest = dict.fromkeys((PLAINEST["full",], PLAINEST.get(kinds_of(failure.case)))) if repeatable else {}
     for architecture in filter(None, plainest):
         plain = (
@@ -36,33 +36,39 @@ def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
             return _finding(
                 replace(plain, index=failure.index, source=failure.source), "any", subject.name, "difference"
             )
+    if repeatable and own != failure.case.model.architecture:  # a class, for which the type stands idle: the plainest
+        alike = same_failure(failure.key, on_plainest(failure.case, PLAINEST["full",], own_class=True), subject)
+        failure = replace(alike, index=failure.index, source=failure.source) if alike else failure
     return _finding(failure, own, subject.name, "difference" if repeatable else "not-repeatable")
 
 
 def as_drawn(failure: Failure, subject: str) -> Finding:
     """The finding of a failure that there was no time to shrink, nor to see whether it is one type's own."""
-    return _finding(failure, failure.case.model.architecture, subject, "difference")
+    return _finding(failure, failure.case.model_name, subject, "difference")
 
 
-def on_plainest(case: Case, architecture: str) -> Case:
-    """The case with the plainest model of another type in its model's place."""
+def on_plainest(case: Case, architecture: str, *, own_class: bool = False) -> Case:
+    """The case with the plainest model of another type in its model's place.
+
+    own_class: a class that decodes by itself stays what runs; else that type's model takes its place as well.
+    """
     sizes = Sizes()
     model = case.model.replace(
         architecture=architecture,
         config=tiny_config(architecture, sizes),
         tied=elsewhere(case.model.tied, ALIKE.get(architecture, ())),
     )
-    return _moved(case, model, sizes.vocabulary)
+    return _moved(case, model, sizes.vocabulary, case.plan if own_class else None)
 
 
 def on_model_of(case: Case, other: Case) -> Case:
     """The case with another's model in its model's place."""
-    return _moved(case, other.model, Scenario(other).vocabulary)
+    return _moved(case, other.model, Scenario(other).vocabulary, other.plan)
 
 
-def _moved(case: Case, model: ModelSpec, vocabulary: int) -> Case:
+def _moved(case: Case, model: ModelSpec, vocabulary: int, other: Plan | None) -> Case:
     """The case with this model: tokens wrap around, and what is told by place is looked up again, since it is another
-    token there.
+    token there. A class that decodes by itself is the one of the other plan.
     """
     rows = tuple(tuple(token % vocabulary for token in row) for row in case.prompt.rows)
     settings = case.settings
@@ -70,7 +76,7 @@ def _moved(case: Case, model: ModelSpec, vocabulary: int) -> Case:
         settings = settings.replace(eos=())
     if settings.stop_at:
         settings = settings.replace(stop=())
-    plan = None if case.plan is None else case.plan.within(vocabulary)
+    plan = None if case.plan is None else case.plan.on_model_of(other).within(vocabulary)
     images = case.prompt.images if takes_media(model.architecture) else 0
     prompt = case.prompt.replace(rows=rows, images=images)
     return case.replace(model=model, prompt=prompt, settings=settings, plan=plan, fingerprint=None)

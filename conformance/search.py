@@ -34,10 +34,12 @@ from conformance.scope import as_drawn, on_model_of, on_plainest, settle
 from conformance.signature import Key
 from conformance.store import Store
 from conformance.subjects import Subject
+from conformance.verdicts import Difference
 
 SHRINK_SECONDS, LAST_MOMENT = (4.0, 12.0), 3.0  # least and most for a finding, and what comes after the limit
 SHRINKS_IN_A_BUDGET = 150  # so many limits are the whole of it: a short run is to look around, too
 CUT_OFF = "there was no time to make it as small as it can be, and it may need less"
+NOTHING = Difference("missing", "", "", "")  # in a failure of which only its key and its case are asked
 Strategy = Callable[[], st.SearchStrategy[Case]]
 
 
@@ -171,13 +173,14 @@ class Search:
         """A finding that accounts for the failure: one of its type; or one of any type that the failing case shows on
         the finding's type, or that the finding's case shows on the failing type.
         """
-        for finding in self.findings.that_could_explain(failure.key, failure.case):
-            architecture = finding.case.model.architecture
-            if architecture == failure.case.model.architecture:
-                return finding
-            if finding.signature.scope == "any" and self._shows_on_both(failure, finding):
-                return finding
-        return None
+        could = self.findings.that_could_explain(failure.key, failure.case)
+        return next((finding for finding in could if self._is_of(failure, finding)), None)
+
+    def _is_of(self, failure: Failure, finding: Finding) -> bool:
+        """Whether a failure that has all that a finding needs is of its type, or shows on it."""
+        if finding.case.model_name == failure.case.model_name:
+            return True
+        return finding.signature.scope == "any" and self._shows_on_both(failure, finding)
 
     def _shows_on_both(self, failure: Failure, finding: Finding) -> bool:
         moved = on_plainest(failure.case, finding.case.model.architecture)
@@ -194,11 +197,29 @@ class Search:
         notes = (*finding.notes, *((CUT_OFF,) if cut_off else ()))
         # The subject's option is what `replay` can load, unlike its own name.
         finding = replace(finding, subject=self.options.subject, notes=notes)
-        if self.findings.add(finding):
-            self.result.new = [*(f for f in self.result.new if f.id != finding.id), finding]
         self.store.save(failure.key.check, finding.case)
+        known = self._after_all_of(finding) if again else None
+        if known is None and self.findings.add(finding):
+            self.result.new = [*(f for f in self.result.new if f.id != finding.id), finding]
+            self._take_in(finding)
+        finding = known or finding
         self.recorder.line("finding", item=self.item.id, finding=finding.id, seconds=time.perf_counter() - start)
         return finding
+
+    def _after_all_of(self, finding: Finding) -> Finding | None:
+        """Another finding of the run that explains this one, now that it is small and it is known what it needs."""
+        if any(other.id == finding.id for other in self.findings):
+            return None  # met before: the smaller case is kept
+        return self._explained(Failure(finding.signature.key, finding.case, NOTHING))
+
+    def _take_in(self, finding: Finding) -> None:
+        """Mark the findings of the run, of which nobody knew then what they need, that this one explains."""
+        for other in self.findings:
+            if other.id == finding.id or self.out_of_time:
+                continue
+            failure = Failure(other.signature.key, other.case, NOTHING)
+            if finding.signature.could_explain(failure.key, failure.case) and self._is_of(failure, finding):
+                self.findings.mark_as_part(other, finding)
 
     def _shrink(self, failure: Failure, again: Failure) -> tuple[Failure, bool]:
         """The smallest case with the same failure that is found in time, and whether that was too short.

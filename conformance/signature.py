@@ -56,7 +56,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Signature:
-    """A key, the cache kinds, the settings that the failure needs, and its scope: `any` or a model type."""
+    """A key, the cache kinds, the settings that the failure needs, and its scope: `any`, a model type, or a
+    class that decodes by itself.
+    """
 
     check: str
     kind: str
@@ -123,13 +125,17 @@ def traits(case: Case) -> tuple[str, ...]:
 def switches(case: Case) -> list[str]:
     """The config attributes of the case that say what a default config does not, by name."""
     config, name = case.model.config, case.model.architecture
+    if case.model_name != name:  # another model runs, with a config of its own
+        return []
     said = {path for path, value in config.items() if value is True and "use_" in path}
     said |= {path for option in chosen_options(name, config) for path in option}
     return sorted(f"config {path}" for path in said)
 
 
 def kinds_of(case: Case) -> tuple[str, ...]:
-    """The cache kinds of the case's model in the installed release."""
+    """The cache kinds of the case's model in the installed release; none of a class that decodes by itself."""
+    if case.model_name != case.model.architecture:
+        return ()
     try:
         return cache_kinds(Scenario(case).config)
     except (BadInput, NotBuildable):

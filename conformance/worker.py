@@ -18,10 +18,11 @@ from conformance.options import Options
 from conformance.planning import Item
 from conformance.records import Recorder
 from conformance.reporting.page import write_finding
+from conformance.reporting.replay_line import replay_line
 from conformance.search import ItemResult, Search
 from conformance.store import Store
 from conformance.strategies.cases import cases
-from conformance.subjects import BUILT_IN, load
+from conformance.subjects import load
 from conformance.warming import warm_up
 
 
@@ -109,15 +110,11 @@ class Worker:
     def _block(self, finding: Finding) -> str:
         folder = self.folder / "findings" / finding.id
         return (
-            f"{finding.signature.check} on {finding.case.model.architecture}\n"
+            f"{finding.signature.check} on {finding.case.model_name}\n"
             f"  expected  {finding.expected}\n  got       {finding.got}\n"
             f"  case      {finding.case}\n"
-            f"  Reproduce with: conformance replay {folder}{self._subject}"
+            f"  Reproduce with: {replay_line(folder, self.options.subject)}"
         )
-
-    @property
-    def _subject(self) -> str:
-        return "" if self.options.subject in BUILT_IN else f" --subject {self.options.subject}"
 
     def deselect(self, item: Item, reason: str) -> None:
         """Write down that an item did not run."""

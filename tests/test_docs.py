@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 import pytest
 
 from conformance import registry, upstream
 from conformance.build import Scenario
-from conformance.case import Settings, parse_case
+from conformance.case import Record, Settings, parse_case
+from conformance.case.plan import known_plans
 from conformance.verdicts import KINDS, Difference
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +28,29 @@ def test_every_check_has_a_page_that_the_list_names(name):
 def test_every_setting_of_a_case_is_in_its_reference():
     text = (ROOT / "docs" / "reference" / "case.md").read_text(encoding="utf-8")
     assert not [name for name in Settings.model_fields if f"settings.{name}`" not in text]
+
+
+def values_and_fields(annotation, values, records):
+    """Collects the words that a field may say, and the records in it."""
+    if get_origin(annotation) is Literal:
+        values.update(value for value in get_args(annotation) if isinstance(value, str) and value)
+    elif isinstance(annotation, type) and issubclass(annotation, Record) and annotation not in records:
+        records.append(annotation)
+        for field in annotation.model_fields.values():
+            values_and_fields(field.annotation, values, records)
+    for argument in get_args(annotation):
+        values_and_fields(argument, values, records)
+
+
+@pytest.mark.parametrize("family", known_plans())
+def test_every_field_of_a_plan_and_every_word_it_may_say_is_in_its_section(family):
+    text = (ROOT / "docs" / "reference" / "case.md").read_text(encoding="utf-8")
+    section = text[text.index(f"### `{family}`\n") + 1 :].split("\n##")[0]
+    values, records = set(), []
+    values_and_fields(known_plans()[family], values, records)
+    fields = [name for record in records for name in record.model_fields]
+    assert [name for name in fields if not re.search(rf"`(plan\.)?{name}`", section)] == []
+    assert sorted(value for value in values if f"`{value}`" not in section) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

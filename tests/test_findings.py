@@ -1,22 +1,26 @@
 """Findings: one for each signature, with its smallest case, shared through the disk."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
 from toolbox import small_case
 from zoo.subjects import IgnoresEnd
 
+from conformance import plainer
 from conformance.build import Scenario
-from conformance.failures import same_failure
+from conformance.failures import Failure, same_failure
 from conformance.files import write_atomically
 from conformance.findings import Finding, Findings, size_of
 from conformance.plainer import plainer_cases
+from conformance.plans.placement import PlacementPlan
 from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
 from conformance.verdicts import Difference
 
 CHECK = "cached-matches-recomputed"
+DIFFERENCE = Difference("values", "logits", "1", "2")
 
 
 def signature(**parts):
@@ -133,6 +137,22 @@ def test_plainer_cases_change_one_part_each_and_end():
     assert list(plainer_cases(small_case(rows=((1,),), max_new_tokens=1))) == []
 
 
+def test_what_is_not_needed_goes_in_few_tries_where_each_takes_long(monkeypatch):
+    """A failure that needs one field of a plan: what else is set goes in halves, not one by one."""
+    plan = PlacementPlan(map="auto", budget=(69,), ids="model.device", mode="beams", stored="bin", shards=True)
+    told = {"eos": (63,), "do_sample": True, "limit": "both", "max_new_tokens": 1, "dtype": "float64"}
+    case, tried = small_case(rows=((1, 2, 3), (4, 5)), family="placement", plan=plan, **told), []
+
+    def same(key, case, _):
+        tried.append(case)
+        return Failure(key, case, DIFFERENCE) if case.plan.map == "auto" else None
+
+    monkeypatch.setattr(plainer, "same_failure", same)
+    found = plainer.plainer(Failure(Key.of(CHECK, DIFFERENCE), case, DIFFERENCE), None, time.time() + 60)
+    assert traits(found.case) == ("map: planned",)
+    assert len(tried) < len(traits(case)) + 4
+
+
 @pytest.mark.parametrize(("kinds", "architecture"), PLAINEST.items(), ids=PLAINEST.values())
 def test_the_plainest_type_of_a_kind_is_of_that_kind(kinds, architecture):
     assert kinds_of(small_case(architecture)) == kinds
@@ -177,6 +197,26 @@ def test_a_finding_that_needs_more_than_another_is_merged_into_it(folder):
         findings.add(finding(needs=needs))
     findings.merge()
     assert sorted(kept.signature.needs for kept in findings) == [("dtype",), ("padding",)]
+
+
+@pytest.mark.parametrize(
+    ("marks", "kept"),
+    [
+        ({"bart": "llama"}, {"gpt2", "llama"}),
+        ({"bart": "gpt2", "gpt2": "llama"}, {"llama"}),
+        ({"gpt2": "llama", "llama": "gpt2"}, {"bart", "llama"}),  # each is of the other: one of them stays
+        ({"bart": "opt"}, {"bart", "gpt2", "llama"}),  # of one that is not there
+    ],
+)
+def test_what_is_marked_as_part_of_another_is_dropped_once_the_run_is_over(marks, kept, folder):
+    findings, made = Findings(folder), {name: finding(scope=name) for name in ("bart", "gpt2", "llama", "opt")}
+    for name in ("bart", "gpt2", "llama"):
+        findings.add(made[name])
+    for name, whole in marks.items():
+        findings.mark_as_part(made[name], made[whole])
+    assert len(findings) == 3
+    findings.merge()
+    assert {one.signature.scope for one in findings} == kept
 
 
 def test_a_findings_case_on_another_model_looks_end_tokens_up_again():

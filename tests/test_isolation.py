@@ -1,11 +1,13 @@
 """Cases judged in a process of their own."""
 
 import tempfile
+import time
 
 import pytest
 from toolbox import small_case
 from zoo import subjects
 
+from conformance.clock import MODEL_CODE
 from conformance.errors import BadInput
 from conformance.isolation import Child, _answer, one_by_one
 from conformance.judge import Judgement, judge
@@ -31,6 +33,14 @@ def test_it_gives_the_verdicts_and_events_that_judging_here_gives(child):
         assert there.case == here.case
         assert there.case.settings.eos
         assert there.events == here.events
+
+
+def test_its_time_in_model_code_is_counted_here_and_is_no_more_than_the_wait(child):
+    case = small_case(max_new_tokens=8)
+    child.judge(case, (CACHED,), "installed")
+    before, start = MODEL_CODE.seconds, time.perf_counter()
+    child.judge(case, (CACHED,), "installed")
+    assert 0 < MODEL_CODE.seconds - before < time.perf_counter() - start
 
 
 def test_a_process_that_ends_is_a_failure_of_the_case_and_the_next_case_has_another(child):

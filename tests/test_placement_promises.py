@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from toolbox import small_case
 from torch import nn
-from zoo.placements import AuditsByDevice
+from zoo.placements import AuditsByDevice, Placer
 from zoo.planners import Overfills
 
 from conformance.judge import judge
@@ -22,6 +22,7 @@ from conformance.subjects.reference import Reference
 AUDITED, WITHIN = "audit-accuses-nothing-right", "planned-map-keeps-within-memory"
 FILLS, COVERS = "planned-map-fills-accelerators-first", "map-covers-the-model"
 simulated = pytest.mark.skipif(accelerator.why_not() is not None, reason=str(accelerator.why_not()))
+NAMED = "stranded-weight-is-named"
 
 
 def judged(check, subject, architecture="llama", **plan):
@@ -36,6 +37,20 @@ def test_an_audit_does_not_accuse_what_hooks_bring(loader):
     assert judged(AUDITED, Reference(), loader=loader, places=places) == ("pass", ())
     label, (found,) = judged(AUDITED, AuditsByDevice(), loader=loader, places=places)
     assert (label, found.kind) == ("fail", "accused")
+
+
+class Blind(Placer):
+    """Its audit looks at nothing."""
+
+    def audit(self, model):
+        pass
+
+
+def test_the_release_that_audits_nothing_excuses_no_audit_that_is_blind():
+    assert judged(NAMED, Reference(), stranded=0) == ("pass", ())
+    assert judged(NAMED, Installed(), stranded=0)[0] == "fail"
+    assert judged(NAMED, Blind(), stranded=0)[0] == "fail"
+    assert judged(NAMED, Placer(), stranded=0)[0] == f"blocked-by installed {NAMED}"
 
 
 def test_a_planned_map_is_held_to_its_memory():

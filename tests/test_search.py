@@ -13,17 +13,19 @@ from conformance import search as search_module
 from conformance.case import parse_case
 from conformance.checks import purity
 from conformance.failures import Failure, same_failure
-from conformance.findings import Findings, size_of
+from conformance.findings import Finding, Findings, size_of
 from conformance.judge import HarnessBroke, Verdicts, judge
 from conformance.options import FEWEST_IN_A_ROUND, Options
 from conformance.planning import Item
 from conformance.records import read
 from conformance.runs import Runs
-from conformance.signature import Key, traits
+from conformance.signature import Key, Signature, traits
 from conformance.store import Store
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
+from conformance.verdicts import Difference
 
+NOTHING = Difference("missing", "", "", "")
 CACHED, PADDED, STREAM = "cached-matches-recomputed", "padded-row-matches-alone", "streamer-sees-the-sequence"
 
 
@@ -154,6 +156,44 @@ def test_many_failures_of_one_cause_are_one_finding(folder):
     search = searched(folder, subjects.StreamsTwice(), family="purity", examples=12)
     assert len(search.failures) >= 8
     assert len(search.result.findings) == len(search.result.new) == 1
+
+
+def streamed(needs, **parts):
+    signature = Signature(STREAM, "values", "streamed", "", ("full",), needs, "any")
+    return Finding(signature, small_case(family="purity", **parts), "", "")
+
+
+@pytest.fixture
+def settled(folder, monkeypatch):
+    """Accounts for a failure that is settled as the given finding, while others are known; names what is left."""
+
+    def account(*known, as_finding):
+        search = search_in(folder, Installed(), family="purity")
+        search.recorder.close()
+        monkeypatch.setattr(search.recorder, "line", lambda *_, **__: None)
+        monkeypatch.setattr(search, "_shrink", lambda failure, _: (failure, False))
+        monkeypatch.setattr(search_module, "settle", lambda *_, **__: as_finding)
+        monkeypatch.setattr(search_module, "same_failure", lambda key, case, _: Failure(key, case, NOTHING))
+        for finding in known:
+            search.findings.add(finding)
+        search._account_for(Failure(as_finding.signature.key, small_case(family="purity", eos=(1,)), NOTHING, 1))
+        search.findings.merge()
+        return search.result.findings, {finding.id for finding in search.findings}
+
+    return account
+
+
+def test_a_failure_that_is_explained_once_it_is_small_is_counted_there(settled):
+    known = streamed(("do_sample",), do_sample=True)
+    small = streamed(("do_sample", "eos"), do_sample=True, eos=(1,))
+    assert settled(known, as_finding=small) == ([known.id], {known.id})
+
+
+def test_a_finding_takes_in_those_that_were_not_small_enough_yet(settled):
+    whole = streamed(("eos",), eos=(1,))
+    part = streamed(("do_sample", "eos"), architecture="gpt2", do_sample=True, eos=(1,))
+    other = streamed(("dtype",), dtype="float64")
+    assert settled(part, other, as_finding=whole) == ([whole.id], {whole.id, other.id})
 
 
 def test_what_fails_once_and_never_again_is_a_finding_of_its_own_kind(folder):

@@ -12,6 +12,7 @@ from conformance.options import Options
 from conformance.records import Recorder
 from conformance.reporting.summary import (
     FEWEST_COMPARED,
+    MOST_ALLOWED_ALONE,
     MOST_TIES,
     compared_within_a_bound,
     exit_code,
@@ -48,6 +49,27 @@ def summary(folder, **given):
     return summarise(options(folder), seconds=10.0, **given)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "alone", "code"),
+    [
+        ([("allowed", MOST_ALLOWED_ALONE + 1), ("not-applicable", 50)], MOST_ALLOWED_ALONE + 1, 4),
+        ([("allowed", MOST_ALLOWED_ALONE + 1), ("blocked-by", 5)], MOST_ALLOWED_ALONE + 1, 4),
+        ([("allowed", MOST_ALLOWED_ALONE)], MOST_ALLOWED_ALONE, 0),  # may be chance
+        ([("allowed", MOST_ALLOWED_ALONE + 1), ("pass", 1)], None, 0),
+        ([("allowed", MOST_ALLOWED_ALONE + 1), ("tie", 1)], None, 0),
+        ([("pass", 3), ("not-applicable", 40)], None, 0),
+    ],
+)
+def test_a_check_that_only_ever_allows_has_shown_nothing(verdicts, alone, code, folder):
+    for number, (status, count) in enumerate(verdicts):
+        reason = "a rung" if status == "blocked-by" else ""
+        fill(folder, count, verdict=(status, reason), item=f"r{number}-purity-llama")
+    made = summary(folder)
+    assert made["only_allowed"] == ({} if alone is None else dict.fromkeys(sorted(PURITY), alone))
+    assert made["exit_code"] == code
+    assert ("never a pass or a failure, only what is allowed" in made["exit_reason"]) == (code == 4)
+
+
 DOCUMENTED = {
     *("versions", "seed", "cases", "verdicts", "items", "events", "not_reached", "cases_per_s"),
     *("share_of_time_in_model_code", "findings"),
@@ -71,7 +93,7 @@ def test_a_finding_in_the_summary_has_its_documented_keys(folder):
     fill(folder, 3)
     a_finding(folder)
     (found,) = summary(folder)["findings"]
-    assert {"id", "check", "architecture", "signature", "confirmed", "first_seen"} <= found.keys()
+    assert {"id", "check", "architecture", "model", "signature", "confirmed", "first_seen"} <= found.keys()
     assert (found["check"], found["architecture"], found["first_seen"], found["confirmed"]) == (
         "repeatable",
         "llama",
@@ -88,6 +110,7 @@ ENDS = {
     "share_of_ties": 4,
     "core_not_run": 4,
     "below_floor": 4,
+    "only_allowed": 4,
 }
 NOTHING = {
     "interrupted": False,
@@ -98,6 +121,7 @@ NOTHING = {
     "compared_within_a_bound": FEWEST_COMPARED,
     "core_not_run": {},
     "below_floor": [],
+    "only_allowed": {},
     "cases": 5,
     "checks": ["repeatable"],
     "not_reached": [],
@@ -110,6 +134,7 @@ HAPPENED = {
     "share_of_ties": 0.5,
     "core_not_run": {"llama": "KeyError"},
     "below_floor": ["few"],
+    "only_allowed": {"repeatable": 99},
 }
 
 

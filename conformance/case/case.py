@@ -38,6 +38,11 @@ class Case(Record):
             return None
         return plan if isinstance(plan, kind) else kind.model_validate({} if plan is None else plan)
 
+    @property
+    def model_name(self) -> str:
+        """What is run: the class that the plan puts in the place of the case's model, else the model's type."""
+        return (self.plan.model_class if self.plan else "") or self.model.architecture
+
     def to_dict(self) -> dict[str, Any]:
         """The case as JSON holds it."""
         document = self.model_dump(mode="json", exclude={"plan"})
@@ -52,7 +57,7 @@ class Case(Record):
     def __repr__(self) -> str:
         rows = "+".join(str(len(row)) for row in self.prompt.rows)
         return (
-            f"Case({self.family}: {self.model.architecture} {self.model.dtype} {self.model.attention} "
+            f"Case({self.family}: {self.model_name} {self.model.dtype} {self.model.attention} "
             f"seed={self.model.weight_seed} scale={self.model.init_scale:g}, prompt {rows}, "
             f"{self.settings.max_new_tokens} new)"
         )

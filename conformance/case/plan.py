@@ -28,6 +28,15 @@ class Plan(Record):
         """The same plan with its tokens wrapped around to fit another vocabulary."""
         return self
 
+    @property
+    def model_class(self) -> str:
+        """The class of a model that takes the place of the case's; "" where the case's own is used."""
+        return ""
+
+    def on_model_of(self, other: Plan | None) -> Self:  # noqa: ARG002
+        """The same plan with the model that another plan of the family puts in the place of the case's, if any does."""
+        return self
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """The paths that the plan makes a case take, by name; `config` is the model's."""
         return set()
@@ -43,6 +52,16 @@ class Plan(Record):
         for name in type(self).model_fields:
             if getattr(self, name) != getattr(plainest, name):
                 yield self.replace(**{name: getattr(plainest, name)})
+
+    def halves(self) -> Iterator[Self]:
+        """Plans with half of what is not at its default back at it: the later half first, then the earlier."""
+        plainest = type(self)()
+        values = {name: getattr(plainest, name) for name in type(self).model_fields}
+        changed = [name for name, value in values.items() if getattr(self, name) != value]
+        middle = len(changed) // 2
+        for half in (changed[middle:], changed[:middle]):
+            if len(half) > 1:
+                yield self.replace(**{name: values[name] for name in half})
 
     def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """What the bodies of the family's reproducers take from the plan: name → Python source of its value."""

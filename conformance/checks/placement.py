@@ -197,7 +197,7 @@ def placement_changes_no_config(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, bitwise=True)
+@check(PLACEMENT, bitwise=True, answered_by="audit")
 @guarded(cannot_be_had)
 @applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
 def stranded_weight_is_named(runs: Runs) -> Comparison:

@@ -11,16 +11,23 @@ import typer
 from conformance.cli import app
 from conformance.errors import BadInput
 from conformance.files import read_bounded
+from conformance.globs import FAMILY, select_checks
+from conformance.listing import families_of_checks
 
 LARGEST_PAGE = 1024 * 1024  # bytes
 
 
 @app.command()
 def explain(
-    what: Annotated[str, typer.Argument(help="A check, or the folder of a finding.", metavar="CHECK|FINDING")],
+    what: Annotated[
+        str, typer.Argument(help="A check, a family or the folder of a finding.", metavar="CHECK|family:NAME|FINDING")
+    ],
 ) -> None:
-    """The rule of a check and why it must hold, or a finding in full."""
+    """The rule of a check and why it must hold, those of a whole family, or a finding in full."""
     folder = Path(what)
+    if what.startswith(FAMILY):
+        typer.echo("\n\n\n".join(check_page(name) for name in select_checks(what, families_of_checks())))
+        return
     if _exists(folder / "finding.md"):
         try:
             typer.echo(read_bounded(folder / "finding.md", LARGEST_PAGE))

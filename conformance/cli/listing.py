@@ -11,25 +11,34 @@ from rich.console import Console
 
 from conformance.architectures.own_generate import DRAWN, why_not
 from conformance.cli import app
-from conformance.errors import unknown
+from conformance.errors import BadInput, unknown
+from conformance.globs import select_checks
 from conformance.reporting.columns import print_table
 
 Entry = dict[str, Any]
+ONLY_JSON = ("stands_on",)  # too long for a line
 
 
 @app.command(name="list")
 def list_things(
     what: Annotated[str, typer.Argument(help="checks, architectures or subjects")],
+    only: Annotated[str | None, typer.Argument(help="Of checks: names by globs, or family:NAME, by commas.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """What there is to choose from."""
     if what not in LISTINGS:
         raise unknown("listing", what, LISTINGS)
+    if only is not None and what != "checks":
+        raise BadInput(f"{only!r} selects checks; {what} are listed whole")
     entries = LISTINGS[what]()
+    if only is not None:
+        chosen = select_checks(only, {entry["name"]: entry["family"] for entry in entries})
+        entries = [entry for entry in entries if entry["name"] in chosen]
     if as_json:
         typer.echo(json.dumps(entries, indent=1))
         return
-    print_table(Console(), [tuple(entries[0]), *map(row, entries)])
+    shown = [{name: value for name, value in entry.items() if name not in ONLY_JSON} for entry in entries]
+    print_table(Console(), [tuple(shown[0]), *map(row, shown)])
 
 
 def row(entry: Entry) -> tuple[str, ...]:
@@ -46,7 +55,7 @@ def _cell(value: object) -> str:
 
 
 def checks() -> list[Entry]:
-    """Every check with its family, the profile that runs it unnamed, its lower rungs and its rule in a line."""
+    """Every check, by family, with the profile that runs it unnamed, its lower rungs and its rule in a line."""
     from conformance import registry
 
     families = registry.families()
@@ -58,7 +67,7 @@ def checks() -> list[Entry]:
             "stands_on": list(c.stands_on),
             "rule": c.document.strip().splitlines()[0],
         }
-        for c in registry.checks().values()
+        for c in sorted(registry.checks().values(), key=lambda check: (check.family, check.name))
     ]
 
 

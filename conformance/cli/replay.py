@@ -20,6 +20,7 @@ from conformance.subjects import BUILT_IN
 from conformance.verdicts import Status, Verdict
 
 LARGEST_FINDING = 1024 * 1024  # bytes
+LOST = "process"  # the field of a difference where a process was lost
 ORDER: tuple[Status, ...] = ("fail", "known", "blocked-by", "tie", "allowed", "pass", "not-applicable")
 
 
@@ -59,6 +60,8 @@ def replay_case(case: Case, checks: str | None, subject: str, show: bool, consol
     """Judge one case and print its verdicts; returns the exit code."""
     from conformance.replaying import replay as judge_again
     from conformance.reporting.side_by_side import print_side_by_side
+    from conformance.runs import Runs
+    from conformance.subjects import load
 
     result, tell = judge_again(case, checks, subject), say(console)
     tell(f"{case}")
@@ -67,10 +70,12 @@ def replay_case(case: Case, checks: str | None, subject: str, show: bool, consol
         return 4
     for line in verdict_lines(result.judgement.verdicts):
         tell(line)
-    if show and result.judgement.runs is not None:
-        print_side_by_side(console, result.judgement)
+    if show and any(
+        difference.field == LOST for v in result.judgement.verdicts.values() for difference in v.differences
+    ):
+        tell("nothing to show: the process that judged this case was lost on it, and so would this one be")
     elif show:
-        tell("nothing to show: a case of this family is judged in a process of its own")
+        print_side_by_side(console, result.judgement, result.judgement.runs or Runs(case, load(subject)))
     return result.exit_code
 
 

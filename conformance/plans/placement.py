@@ -23,6 +23,7 @@ Hardware = Literal["sim", "cuda", "mps", "xpu"]
 Stored = Literal["once", "under targets", "every name", "bin"]
 Shards = Literal["", "whole", "shards"]
 MECHANISMS = ("late stop", "crop", "special tokens")
+DIFFUSION_GEMMA = "DiffusionGemmaForBlockDiffusion"
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
 OFFLOADERS = ("cpu_offload", "disk_offload")  # which take the whole model, and one device to run it on
 
@@ -83,6 +84,17 @@ class PlacementPlan(Plan, family="placement"):
     def own_generate(self) -> bool:
         """Whether the model decodes by a `generate` of its own."""
         return bool(self.by_itself) or self.model == "diffusion gemma"
+
+    @property
+    def model_class(self) -> str:
+        """The class of a model that decodes by itself."""
+        return self.by_itself or (DIFFUSION_GEMMA if self.model == "diffusion gemma" else "")
+
+    def on_model_of(self, other: Plan | None) -> Self:
+        """The same plan with the class that another names; ties of the case's own type stay."""
+        if isinstance(other, PlacementPlan) and other.own_generate:
+            return self.replace(model=other.model, by_itself=other.by_itself)
+        return self.replace(model="own" if self.model == "diffusion gemma" else self.model, by_itself="")
 
     @property
     def planned(self) -> bool:

@@ -48,6 +48,15 @@ class PurityPlan(Plan, family="purity"):
         """Whether the same request is told in another way than by a config, ids and a mask."""
         return any((self.keywords, self.by_model, self.encoded, self.seen, self.unmasked, self.positions))
 
+    @property
+    def model_class(self) -> str:
+        """The class of a model that decodes by itself."""
+        return self.by_itself
+
+    def on_model_of(self, other: Plan | None) -> Self:
+        """The same plan with the class that another names."""
+        return self.replace(by_itself=other.by_itself if isinstance(other, PurityPlan) else "")
+
     def plainly(self) -> PurityPlan:
         """The same request told by a config, ids and a mask: the cache that is asked for is as it was."""
         return PurityPlan(quantized=self.quantized, static=self.static)

@@ -11,6 +11,7 @@ from conformance.case import Case, Plan, plain
 from conformance.errors import BadInput, NotBuildable
 from conformance.files import write_atomically
 from conformance.findings import Finding
+from conformance.reporting.replay_line import path_of, replay_line
 from conformance.reporting.repro import body_name, render_script
 from conformance.reporting.templating import render
 from conformance.reporting.wording import rule
@@ -25,12 +26,14 @@ def render_page(finding: Finding, versions: dict[str, str]) -> str:
     return render(
         "finding.md.j2",
         finding=finding,
-        title=f"{signature.check} on {scope(finding)}: {in_words(signature.field, signature.kind)}",
+        title=f"{signature.check} on {_about(finding)}: {in_words(signature.field, signature.kind)}",
         rule=rule(finding),
         expected=" ".join(finding.expected.split()),
         got=" ".join(finding.got.split()),
         facts=facts(finding, versions),
         lines=case_lines(finding.case),
+        replayed=replay_line(f"findings/{finding.id}", finding.subject),
+        path=path_of(finding.subject),
         other_value=names_another_value(finding),
     )
 
@@ -40,11 +43,16 @@ def names_another_value(finding: Finding) -> bool:
     return finding.subject == "installed" and finding.signature.kind != "crash" and body_name(finding) is not None
 
 
+def _about(finding: Finding) -> str:
+    return scope(finding) if finding.signature.scope == "any" else finding.signature.scope
+
+
 def scope(finding: Finding) -> str:
     """What a finding is about, in words."""
     if finding.signature.scope == "any":
         return f"any model with this cache (shown on {finding.case.model.architecture})"
-    return finding.signature.scope
+    own = finding.case.model_name != finding.case.model.architecture
+    return f"{finding.signature.scope}{', which decodes by itself' if own else ''}"
 
 
 def facts(finding: Finding, versions: dict[str, str]) -> dict[str, str]:
@@ -71,8 +79,7 @@ def case_lines(case: Case) -> list[tuple[str, str]]:
     """A case in lines for a reader: (what, value). Settings that are the plainest are left out."""
     model, settings = case.model, case.settings
     lines = [
-        ("model", f"{model.architecture}, {model.dtype}, {model.attention} attention"),
-        ("config", _pairs(plain(model.config))),
+        *_model_lines(case),
         ("weights", f"seed {model.weight_seed}, scale {model.init_scale:g}"),
         *((f"row {number}", f"{list(row)}") for number, row in enumerate(case.prompt.rows)),
         ("generate", _pairs({"max_new_tokens": settings.max_new_tokens, **_changed(settings)})),
@@ -80,6 +87,14 @@ def case_lines(case: Case) -> list[tuple[str, str]]:
     if isinstance(case.plan, Plan) and (planned := _changed(case.plan)):
         lines.append((case.family, _pairs(planned)))
     return lines
+
+
+def _model_lines(case: Case) -> list[tuple[str, str]]:
+    model, config = case.model, _pairs(plain(case.model.config))
+    if case.model_name == model.architecture:
+        return [("model", f"{model.architecture}, {model.dtype}, {model.attention} attention"), ("config", config)]
+    own = f"a tiny one of its own; the type of the case ({model.architecture}) and its config are not used"
+    return [("model", f"{case.model_name}, which decodes by itself, {model.dtype}"), ("config", own)]
 
 
 def _changed(record: Any) -> dict[str, Any]:

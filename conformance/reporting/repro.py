@@ -17,6 +17,7 @@ from conformance.limits import CALL_SECONDS, TookTooLong
 from conformance.reporting import pieces
 from conformance.reporting.assigning import assignments
 from conformance.reporting.case_source import constructor_arguments, set_fields
+from conformance.reporting.replay_line import path_of
 from conformance.reporting.source import WIDTH, arguments, broken, literal, wrapped
 from conformance.reporting.templating import render
 from conformance.reporting.weights_source import weights_source
@@ -42,7 +43,9 @@ def render_script(finding: Finding, versions: dict[str, str] | None = None) -> s
     versions = upstream.versions() if versions is None else versions
     name = body_name(finding)
     if finding.subject != "installed":
-        return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`")
+        path = path_of(finding.subject).strip()
+        where = f", found with {path}" if path else ""
+        return _replaying(finding, versions, f"what is tested is not transformers but `{finding.subject}`{where}")
     if name is None:
         what = "what this case asks for" if registry.get(finding.signature.check).script else "this check"
         return _replaying(finding, versions, f"{what} has no form that stands alone")

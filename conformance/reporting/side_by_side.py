@@ -5,38 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import torch
 from rich.console import Console
 
 from conformance.compare import deviation
+from conformance.errors import NotOffered
 from conformance.judge import Judgement
 from conformance.outcome import Crash
 from conformance.reporting.columns import print_table, say
 from conformance.reporting.wording import rule_of
 from conformance.runs import Runs
 
+if TYPE_CHECKING:
+    from conformance.placing.world import World
+
 Cells = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What is shown: in words, the heads of both columns, and a line for each row and step."""
+    """What is shown: in words, the heads of both columns, a line for each row and step, and what is told before."""
 
     what: str
     left: str
     right: str
     cells: Iterable[Cells]
+    before: Iterable[str] = ()
 
 
-def print_side_by_side(console: Console, judgement: Judgement) -> None:
-    """The runs that the family's checks compare; nothing where they were another process's."""
-    if judgement.runs is not None:
-        shown = pair_of(judgement.runs)
-        for line in title(judgement.runs, judgement.failures()):
-            say(console)(line)
-        heads = ("row", "step", shown.left, shown.right, "largest gap of logits")
-        print_table(console, [heads, *shown.cells])
+def print_side_by_side(console: Console, judgement: Judgement, runs: Runs) -> None:
+    """The runs that the family's checks compare, made here where they were another process's."""
+    shown = pair_of(runs)
+    for line in (*title(runs, judgement.failures()), *shown.before):
+        say(console)(line)
+    if cells := list(shown.cells):
+        print_table(console, [("row", "step", shown.left, shown.right, "largest gap of logits"), *cells])
 
 
 def title(runs: Runs, failed: Iterable[str]) -> Iterator[str]:
@@ -139,4 +144,46 @@ def _late_and_at_once(runs: Runs) -> Iterator[Cells]:
             yield str(index), str(step), str(token), str(its), gap
 
 
-PAIRS: Mapping[str, Callable[[Runs], Pair]] = MappingProxyType({"prefill": _prefilled, "stopping": _stopped})
+def _placed(runs: Runs) -> Pair:
+    """The call on the placed model and on the same model undispatched, and where its parts are."""
+    from conformance.placing.guards import described
+    from conformance.placing.showing import placed_lines, recipe_lines
+
+    world = described(runs)
+    if isinstance(world, str):
+        return Pair(f"nothing: {world}", "", "", ())
+    what = f"the model as {runs.subject.name} places it, and undispatched"
+    before = (*recipe_lines(world.recipe), *placed_lines(world))
+    return Pair(what, "placed", "undispatched", _placed_and_not(world), before)
+
+
+def _placed_and_not(world: World) -> Iterator[Cells]:
+    if world.unplaced.crash:
+        yield _ended("all", None, world.unplaced.crash)
+        return
+    plain = world.unplaced_outcome
+    if world.plan.stranded is not None or _crash_of_placing(world) is not None:
+        return  # told before
+    own = world.placed_outcome
+    if own.crash or plain.crash or own.sequences is None or plain.sequences is None:
+        yield _ended("all", own.crash, plain.crash)
+        return
+    # A model that decodes by itself gives codes, without a batch.
+    rows = (s.reshape(-1, s.shape[-1])[:, plain.prompt_length :] for s in (own.sequences, plain.sequences))
+    for row, (left, right) in enumerate(zip(*rows, strict=False)):
+        for step, (token, its) in enumerate(zip(left.tolist(), right.tolist(), strict=False)):
+            known = step < min(len(own.logits), len(plain.logits))
+            gap = _gap(own.logits[step][row], plain.logits[step][row]) if known else ""
+            yield str(row), str(step), str(token), str(its), gap
+
+
+def _crash_of_placing(world: World) -> Crash | str | None:
+    try:
+        return world.placed.crash
+    except NotOffered as error:
+        return str(error)
+
+
+PAIRS: Mapping[str, Callable[[Runs], Pair]] = MappingProxyType(
+    {"prefill": _prefilled, "stopping": _stopped, "placement": _placed}
+)

@@ -19,6 +19,7 @@ from conformance.reporting.columns import counted, first_few
 
 MOST_TIES = 0.01  # of the verdicts that compared something within a bound
 FEWEST_COMPARED = 200  # below, one tie would be more than that
+MOST_ALLOWED_ALONE = 20  # cases of one check: fewer may be chance, as in a short run
 Json = dict[str, Any]
 
 
@@ -50,6 +51,7 @@ def summarise(options: Options, *, seconds: float, interrupted: bool = False) ->
         "core_not_run": core_not_run(items),
         "not_reached": not_reached(options, cases),
         "below_floor": below_floor(options, cases),
+        "only_allowed": only_allowed(verdicts),
         "figures": figures(records),
         "compared_within_a_bound": compared_within_a_bound(verdicts),
         "share_of_ties": round(share_of_ties(verdicts), 5),
@@ -81,6 +83,8 @@ def exit_code(summary: Json) -> tuple[int, str]:
         return 4, f"{name} is selected by default and does not run: {reason}"
     if summary["below_floor"]:
         return 4, "not enough was exercised: " + first_few(summary["below_floor"])
+    if often := [f"{check} in {n} cases" for check, n in summary["only_allowed"].items() if n > MOST_ALLOWED_ALONE]:
+        return 4, f"not enough was exercised: never a pass or a failure, only what is allowed, of {first_few(often)}"
     if not summary["cases"]:
         return 4, "not one case was run"
     if summary["checks"] and all(f"{check}: compared nothing" in summary["not_reached"] for check in summary["checks"]):
@@ -101,6 +105,7 @@ def _brief(finding: Finding) -> Json:
         "id": finding.id,
         "check": signature["check"],
         "architecture": finding.case.model.architecture,
+        "model": finding.case.model_name,
         "signature": signature,
         "confirmed": finding.confirmed,
         "first_seen": finding.first_seen,
@@ -162,6 +167,16 @@ def vacuous(options: Options, cases: list[Json]) -> list[str]:
         if label != "not-applicable" and not label.startswith("blocked-by")
     }
     return [f"{check}: compared nothing" for check in options.checks if check not in compared]
+
+
+def only_allowed(verdicts: dict[str, dict[str, int]]) -> dict[str, int]:
+    """The checks whose every verdict with something to say was `allowed`: check → how often.
+
+    What is allowed is neither right nor wrong, so that such a check has shown nothing of the subject.
+    """
+    said = ("pass", "fail", "tie", "known")
+    alone = {check: counts["allowed"] for check, counts in verdicts.items() if counts.get("allowed")}
+    return {check: count for check, count in alone.items() if not any(verdicts[check].get(label) for label in said)}
 
 
 def core_not_run(items: list[Json]) -> dict[str, str]:

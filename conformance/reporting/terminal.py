@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from conformance.reporting.columns import columns, counted, first_few, say
+from conformance.reporting.replay_line import replay_line
 from conformance.verdicts import STATUSES
 
 HEADS = {"blocked-by": "block", "allowed": "allow", "not-applicable": "n/a"}  # short: names are long
@@ -43,13 +44,16 @@ def _findings(summary: Json, folder: str) -> Iterator[str]:
     for finding in summary["findings"]:
         yield f"{finding['id']}  [{CONFIRMED[finding['confirmed']]}]"
         yield f"    expected {finding['expected']}; got {finding['got']}"
-        yield f"    conformance replay {folder}/findings/{finding['id']}"
+        place = f"{folder}/findings/{finding['id']}"
+        yield f"    {replay_line(place, summary['subject'])}"
 
 
 def _gaps(summary: Json, folder: str) -> Iterator[str]:
     for name in ("not_reached", "below_floor"):
         if found := summary[name]:
             yield f"{name.replace('_', ' ')}, {len(found)} in all: {first_few(found, f'{folder}/summary.json')}"
+    if alone := [f"{check} (allowed in {counted(n, 'case')})" for check, n in summary["only_allowed"].items()]:
+        yield f"never passed nor failed, {len(alone)} in all: {first_few(alone, f'{folder}/summary.json')}"
     for broken in summary["broken"]:
         yield f"broke on {broken['item']}: {broken['error'][:300]}"
 

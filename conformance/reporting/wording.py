@@ -15,7 +15,7 @@ def document(finding: Finding, versions: dict[str, str]) -> str:
     what = f"{finding.signature.field}{place}: expected {_cut(finding.expected)}, got {_cut(finding.got)}."
     found = f"Found with transformers {versions['transformers']}, torch {versions['torch']}."
     exits = "Exits with 1 where the fault is there, else 0 (2: cannot run)."
-    lines = [f"{finding.case.model.architecture} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
+    lines = [f"{finding.case.model_name} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
     text = "\n".join(textwrap.fill(line, WIDTH - 6) for line in lines)
     return text.replace("\\", "\\\\").replace('"""', "'''")
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from command import PYTEST, call, start, summary, verdicts
+from command import PYTEST, TESTS, call, start, summary, verdicts
 from toolbox import CHECKS_OF, small_case
 
 from conformance.case import read_case
@@ -45,7 +46,9 @@ def test_a_broken_subject_is_found_and_its_finding_replays(tmp_path):
     assert {"case.json", "finding.json", "finding.md", "repro.py"} <= {path.name for path in folder.iterdir()}
     assert found["id"] in done.stdout
 
-    as_found = call(tmp_path, "replay", folder)
+    (told,) = (shlex.split(line) for line in done.stdout.splitlines() if "conformance replay" in line)
+    assert told[:3] == [f"PYTHONPATH={TESTS}", "conformance", "replay"]  # the folder that is on the path of `call`
+    as_found = call(tmp_path / "report", *told[2:])
     named = call(tmp_path, "replay", folder / "case.json", "--subject", subject, "--show")
     healthy = call(tmp_path, "replay", folder, "--subject", "installed")
     assert [as_found.returncode, named.returncode, healthy.returncode] == [1, 1, 0], as_found.stdout + as_found.stderr
@@ -258,7 +261,7 @@ def test_the_suite_under_pytest_is_red_for_a_broken_subject(tmp_path):
         tmp_path, "--pyargs", "conformance.suite", "-p", "no:cacheprovider", "--conformance-fresh", *words, entry=PYTEST
     )
     assert done.returncode == 1
-    assert "Reproduce with: conformance replay" in done.stdout
+    assert "conformance replay" in done.stdout
 
 
 @pytest.mark.e2e

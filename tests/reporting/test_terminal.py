@@ -24,6 +24,8 @@ SUMMARY: dict[str, Any] = {
     "findings": [{"id": "repeatable-llama-1", "confirmed": False, "expected": "[1]", "got": "[2]"}],
     "not_reached": [f"cached: path {number}" for number in range(40)],
     "below_floor": [],
+    "only_allowed": {},
+    "subject": "installed",
     "broken": [],
     "died": [],
     "cases": 1,
@@ -37,10 +39,21 @@ SUMMARY: dict[str, Any] = {
 }
 
 
-def printed(width: int = 80) -> list[str]:
+def printed(width: int = 80, **other: Any) -> list[str]:
     file = io.StringIO()
-    print_summary(Console(file=file, width=width), SUMMARY, "there")
+    print_summary(Console(file=file, width=width), {**SUMMARY, **other}, "there")
     return file.getvalue().splitlines()
+
+
+def test_what_was_only_ever_allowed_is_said() -> None:
+    assert not [line for line in printed() if line.startswith("never passed")]
+    (said,) = [line for line in printed(only_allowed={"repeatable": 12}) if line.startswith("never passed")]
+    assert said == "never passed nor failed, 1 in all: repeatable (allowed in 12 cases)"
+
+
+def test_a_finding_is_replayed_on_the_subject_of_the_run() -> None:
+    for subject, told in (("installed", ""), ("reference", " --subject reference")):
+        assert f"    conformance replay there/findings/repeatable-llama-1{told}" in printed(subject=subject)
 
 
 def test_the_table_fits_and_has_whole_names_and_heads() -> None:
