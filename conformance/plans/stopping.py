@@ -27,6 +27,8 @@ class StoppingPlan(Plan, family="stopping"):
     processor: a processor of the caller's that depends on how often it was called; stop_after: a criterion of the
     caller's stops after so many calls (0: there is none).
     raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
+    again: the call is made twice on the same model, and stopped late both times; so is the one after an error.
+    polls: how often an event that is asked again and again answers that nothing has arrived yet.
     """
 
     lag: Annotated[int, Field(ge=0, le=2)] = 0  # as a Literal it would take `true` for 1
@@ -44,7 +46,9 @@ class StoppingPlan(Plan, family="stopping"):
     processor: bool = False
     stop_after: Annotated[int, Field(ge=0, le=8)] = 0
     raises: Literal["", "streamer", "processor", "criterion"] = ""
-    raises_at: Annotated[int, Field(ge=1, le=8)] = 1
+    raises_at: Annotated[int, Field(ge=1, le=10)] = 1
+    again: bool = False
+    polls: Annotated[int, Field(ge=1, le=8)] = 1
 
     @property
     def passed_in(self) -> bool:
@@ -58,7 +62,7 @@ class StoppingPlan(Plan, family="stopping"):
 
     def traits(self) -> tuple[str, ...]:
         """The fields that are not at their default; the lag and places of no effect are no needs."""
-        dull = {"raises_at", "room", "lag"}
+        dull = {"raises_at", "room", "lag", "polls"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
 
     def changes(self, vocabulary: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
     mixed = len(reachable(architecture)) > 1
-    plan = draw(plans(settings=chosen, unpadded=not pads_before_the_end(chosen, rows), mixed=mixed))
+    plan = draw(plans(settings=chosen, rows=rows, mixed=mixed))
     chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
 
@@ -106,13 +106,14 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -> StoppingPlan:
+def plans(draw: st.DrawFn, *, settings: Settings, rows: int, mixed: bool) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
 
-    `unpadded`: stopping at once feeds no pad id, which need not be one that can be fed then. `mixed`: the cache has
-    layers of several kinds, of which one of fixed size is the rarer and the more delicate; every second is one then.
+    `rows`: of the prompt. `mixed`: the cache has layers of several kinds, of which one of fixed size is the rarer and
+    the more delicate; every second is one then.
     """
     raises = draw(st.sampled_from(RAISES))
+    unpadded = not pads_before_the_end(settings, rows)  # then the pad id need not be one that can be fed
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
     caches = CACHES[bool(raises)]
     cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
@@ -133,5 +134,14 @@ def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
         raises=raises,
-        raises_at=draw(st.integers(1, 3)) if raises else 1,
+        raises_at=draw(st.sampled_from(_calls_that_raise(settings, rows))) if raises else 1,
+        again=draw(rarely(True, False, one_in=4)),
+        polls=draw(st.integers(1, 4)),
     )
+
+
+def _calls_that_raise(settings: Settings, rows: int) -> tuple[int, ...]:
+    """The calls of a hook that may raise: early ones, and that in the step too many where it is known which it is."""
+    ended = {row for row, _ in settings.eos_at}
+    known = len(ended) == rows and not settings.do_sample
+    return (1, 2, 3, *(2 * [2 + max(step for _, step in settings.eos_at)] if known else ()))
