@@ -71,7 +71,7 @@ class Family:
 
 
 FLOOR_CASES = 500
-PROMISED_CASES = 10
+PROMISED_CASES = 5
 _checks: dict[str, Check] = {}
 _families: dict[str, Family] = {}
 

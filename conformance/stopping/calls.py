@@ -44,7 +44,7 @@ def with_hooks(runs: Runs, call: Call, raises: bool = False) -> Call:
     raises_in = {plan.raises: plan.raises_at} if raises else {}
     processors, criteria = call.processors, call.criteria
     if plan.processor or plan.raises == "processor":
-        processors = (*processors, StatefulProcessor(raises_in.get("processor", 0)))
+        processors = (*processors, StatefulProcessor(raises_in.get("processor", 0), steers=plan.processor))
     if plan.stop_after or plan.raises == "criterion":
         criteria = (*criteria, CountingCriterion(plan.stop_after, raises_in.get("criterion", 0)))
     streamer = RaisingStreamer(plan.raises_at) if "streamer" in raises_in else call.streamer

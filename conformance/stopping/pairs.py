@@ -183,9 +183,9 @@ def _tight(runs: Runs, both: Stopped) -> bool:
 
 
 def _may_defer(runs: Runs, both: Stopped) -> bool:
-    """Whether the deferred run ran, and nothing forbids to defer in it: nothing is said of one that never could."""
-    plan = runs.case.plan
-    return not (both.must_not_defer or both.tight or plan.pad_beyond) and both.immediate.steps > 1
+    """Whether nothing forbids or makes it needless to defer in this case."""
+    plan, longer = runs.case.plan, runs.case.settings.max_new_tokens > 1  # else the host knows all from the start
+    return longer and not (both.must_not_defer or both.tight or plan.pad_beyond)
 
 
 def _tell(runs: Runs, both: Stopped) -> None:

@@ -8,9 +8,11 @@ from toolbox import CHECKS_OF, explored, small_case
 from conformance import upstream
 from conformance.case import Case
 from conformance.judge import judge
+from conformance.options import Options
 from conformance.plans.stopping import FILLED
 from conformance.profiles import exploring
 from conformance.records import read
+from conformance.reporting.summary import summarise
 from conformance.stopping.pairs import runs_of
 from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
@@ -94,6 +96,42 @@ def test_a_pad_id_outside_the_vocabulary_is_not_fed():
 def test_an_error_of_a_hook_leaves_no_trace(hook):
     judgement = judged({"cache": "fresh", "raises": hook, "raises_at": 2}, "mistral", eos_at=())
     assert judgement.verdicts[ERROR].status == "pass"
+
+
+@pytest.mark.parametrize("plan", [{}, {"cache": "fresh", "recording": True}, {"cache": "fresh", "again": True}])
+@pytest.mark.parametrize("hook", ["processor", "criterion"])
+def test_an_error_of_a_hook_in_the_step_too_many_does_not_show(hook, plan):
+    judgement = judged({"raises": hook, "raises_at": 4, **plan}, "mistral")
+    verdict = judgement.verdicts[ERROR]
+    assert verdict.status == "allowed"
+    assert "has raised in the undone step" in verdict.reason
+    assert "raises: in the step too many" in judgement.events
+
+
+def test_a_hook_that_is_never_called_so_often_says_nothing():
+    verdict = judged({"raises": "processor", "raises_at": 6}).verdicts[ERROR]
+    assert (verdict.status, verdict.reason) == ("not-applicable", "the hook is not called so often")
+
+
+@pytest.mark.parametrize("architecture", ["llama", "rwkv", "qwen2_vl", "gemma3n_text"])
+@pytest.mark.parametrize("plan", [{}, {"cache": "fresh", "static": True}], ids=["made", "static"])
+def test_a_second_call_of_the_same_gives_the_same(architecture, plan):
+    assert judged({"again": True, **plan}, architecture).verdicts[MATCHES].status == "pass"
+
+
+class NeverDefers(Reference):
+    """Takes every call for one that stops at once."""
+
+    def generate(self, model, call):
+        return super().generate(model, call.replace(mechanism="decode"))
+
+
+def test_a_subject_that_never_defers_has_not_been_tested(folder):
+    explored(folder, NeverDefers(), family="stopping", checks=[MATCHES], examples=16)
+    options = Options(checks=(MATCHES,), architectures=("llama",), report=str(folder))
+    made = summarise(options, seconds=1.0)
+    assert made["exit_code"] == 4
+    assert made["exit_reason"].startswith("not enough was exercised: stopping: deferred in none of")
 
 
 def test_a_step_that_cannot_be_taken_is_waited_for():
