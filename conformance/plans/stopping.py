@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from typing_extensions import Self
 
 from conformance.case import Case, Plan
 
@@ -64,6 +66,38 @@ class StoppingPlan(Plan, family="stopping"):
         """The fields that are not at their default; the lag and places of no effect are no needs."""
         dull = {"raises_at", "room", "lag", "polls"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
+
+    def plainer(self) -> Iterator[Self]:
+        """Each field back at its default, and with it those that say nothing without it."""
+        for plan in super().plainer():
+            idle = {name for needed, names in plan._idle() for name in names if needed}
+            yield plan.replace(**{name: getattr(type(self)(), name) for name in idle})
+
+    def _idle(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What is lacking, in words ("" where it is not) → the fields that are of no effect without it."""
+        passed = "" if self.cache != "made" else "a cache that the caller passes"
+        return (
+            (passed, ("room", "quantised", "words", "recording")),
+            ("" if self.static else "a static cache", ("room",)),
+            ("a cache" if self.uncached else "", ("cache", "static", "room", "quantised", "words", "recording")),
+            ("" if self.raises else "a hook that raises", ("raises_at",)),
+            ("" if self.lag else "a device that is late", ("polls",)),
+        )
+
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:
+        """Fields of the plan that nothing reads, places in rows that are not there, end tokens that nothing says."""
+        plainest = type(self)()
+        for lacking, names in self._idle():
+            said = [name for name in names if lacking and getattr(self, name) != getattr(plainest, name)]
+            if said:
+                return f"plan.{said[0]} is of no effect without {lacking}"
+        for name in ("eos_at", "stop_at", "row_stops"):
+            row = max((row for row, _ in getattr(case.settings, name)), default=0)
+            if row >= len(case.prompt.rows):
+                return f"settings.{name} tells of row {row}, and the prompt has {len(case.prompt.rows)}"
+        if max(case.settings.eos, default=0) >= vocabulary:
+            return f"settings.eos holds token {max(case.settings.eos)}, beyond the vocabulary of {vocabulary}"
+        return None
 
     def changes(self, vocabulary: int) -> dict[str, Any]:
         """What the plan changes in the generation config, by field; a static cache apart."""

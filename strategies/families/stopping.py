@@ -117,18 +117,19 @@ def plans(draw: st.DrawFn, *, settings: Settings, rows: int, mixed: bool) -> Sto
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
     caches = CACHES[bool(raises)]
     cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
-    passed = cache != "made"
+    passed, lag = cache != "made", draw(st.sampled_from((0, 1, 2, 2)))
+    static = draw(rarely(True, False, one_in=2 if mixed else 6))
     return StoppingPlan(
-        lag=draw(st.sampled_from((0, 1, 2, 2))),
+        lag=lag,
         streamed=draw(st.booleans()),
         cache=cache,
-        static=draw(rarely(True, False, one_in=2 if mixed else 6)),
-        room=draw(st.sampled_from((None, 0, 1))) if passed else None,
+        static=static,
+        room=draw(st.sampled_from((None, 0, 1))) if passed and static else None,
         quantised=passed and draw(rarely(True, False, one_in=6)),
         words=draw(st.sampled_from(WORDS)) if passed else "its own",
         recording=passed and draw(rarely(True, False, one_in=6)),
         tensor_only=draw(rarely(True, False, one_in=8)),
-        uncached=draw(rarely(True, False, one_in=20)),
+        uncached=not (passed or static) and draw(rarely(True, False, one_in=9)),
         pad_beyond=unpadded and draw(rarely(True, False, one_in=10)),
         assistant=draw(rarely(True, False, one_in=24)),
         processor=draw(rarely(True, False, one_in=5)),
@@ -136,7 +137,7 @@ def plans(draw: st.DrawFn, *, settings: Settings, rows: int, mixed: bool) -> Sto
         raises=raises,
         raises_at=draw(st.sampled_from(_calls_that_raise(settings, rows))) if raises else 1,
         again=draw(rarely(True, False, one_in=4)),
-        polls=draw(st.integers(1, 4)),
+        polls=draw(st.integers(1, 4)) if lag else 1,
     )
 
 
