@@ -28,7 +28,8 @@ class StoppingPlan(Plan, family="stopping"):
     the vocabulary. assistant: the loop is that of an assistant.
     processor: a processor of the caller's that depends on how often it was called; stop_after: a criterion of the
     caller's stops after so many calls (0: there is none).
-    raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
+    raises: which hook raises when it is called for the `raises_at`th time (0: once more often than stopping at once
+    calls it, which is in the step too many); only the check of errors lets it.
     again: the call is made twice on the same model, and stopped late both times; so is the one after an error.
     polls: how often an event that is asked again and again answers that nothing has arrived yet.
     """
@@ -48,7 +49,7 @@ class StoppingPlan(Plan, family="stopping"):
     processor: bool = False
     stop_after: Annotated[int, Field(ge=0, le=8)] = 0
     raises: Literal["", "streamer", "processor", "criterion"] = ""
-    raises_at: Annotated[int, Field(ge=1, le=10)] = 1
+    raises_at: Annotated[int, Field(ge=0, le=8)] = 1
     again: bool = False
     polls: Annotated[int, Field(ge=1, le=8)] = 1
 
@@ -91,6 +92,8 @@ class StoppingPlan(Plan, family="stopping"):
             said = [name for name in names if lacking and getattr(self, name) != getattr(plainest, name)]
             if said:
                 return f"plan.{said[0]} is of no effect without {lacking}"
+        if self.raises == "streamer" and not self.raises_at:
+            return "plan.raises_at is 0, and a streamer is told nothing of the step too many"
         for name in ("eos_at", "stop_at", "row_stops"):
             row = max((row for row, _ in getattr(case.settings, name)), default=0)
             if row >= len(case.prompt.rows):

@@ -14,7 +14,7 @@ from conformance.simulation.hooks import CountingCriterion, HookRaised, RaisingS
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
 from conformance.stopping.model_state import model_state, traces
-from conformance.stopping.pairs import AT_ONCE, LATE, probe_of
+from conformance.stopping.pairs import AT_ONCE, LATE, probe_of, runs_of
 from conformance.stopping.same import same_outcome
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
@@ -44,7 +44,7 @@ def after_error(runs: Runs) -> tuple[Raised, Raised]:
 
 
 def _raised(runs: Runs, mechanism: str) -> Raised:
-    call, model = call_of(runs, raises=True).replace(mechanism=mechanism), runs.scenario.model()
+    call, model = call_of(runs, raising_call(runs)).replace(mechanism=mechanism), runs.scenario.model()
     name = upstream.cache_name(call.extras)
     cache = call.extras[name] if name else None
     before = upstream.records(cache)
@@ -54,6 +54,12 @@ def _raised(runs: Runs, mechanism: str) -> Raised:
     again = call_of(runs).replace(mechanism=mechanism if runs.case.plan.again else AT_ONCE)
     following = runs.run(again, model=model, probes=[probe_of(runs)])
     return Raised(outcome, following, recording, held, _told(call), traces)
+
+
+def raising_call(runs: Runs) -> int:
+    """In which of its calls the planned hook raises, the first being 1."""
+    plan = runs.case.plan
+    return int(plan.raises_at or runs_of(runs).calls[plan.raises][0] + 1)
 
 
 def _told(call: Call) -> dict[str, int]:
@@ -94,14 +100,16 @@ def in_the_step_too_many(runs: Runs, at_once: Raised, late: Raised) -> Compariso
     """
     its, hook = late.outcome.crash, runs.case.plan.raises
     kind = {"processor": StatefulProcessor, "criterion": CountingCriterion, "streamer": RaisingStreamer}[hook]
-    if its is None and late.told[f"calls of the {kind.__name__}"] < runs.case.plan.raises_at:
+    calls = f"calls of the {kind.__name__}"
+    if its is None and late.told[calls] < raising_call(runs):
         return Comparison(not_applicable="the hook is not called so often")
     if its is not None and its.type != HookRaised.__name__:
         return Comparison(not_applicable="the deferred run raises, of which the check of the outcome tells")
     runs.events.add(IN_THE_STEP_TOO_MANY)
+    if hook == "streamer":  # it is allowed no call more: no token of that step is streamed
+        return Comparison.of(Difference("length", calls, f"{at_once.told[calls]}", f"{late.told[calls]}"))
     if its is not None:
-        field = "error" if hook == "streamer" else STEP_TOO_MANY  # no token of that step is streamed
-        return Comparison.of(Difference("crash", field, "no exception, as stopping at once works", str(its)))
+        return Comparison.of(Difference("crash", STEP_TOO_MANY, "no exception, as stopping at once works", str(its)))
     found = compare_exactly(_all_of(late), _all_of(at_once), unnumbered)
     found.allowed.append(f"hooks: the caller's {hook} has raised in the undone step, which does not show")
     return found

@@ -30,6 +30,7 @@ RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
     "processor",
     "criterion",
 )
+CALLS = (1, 2, 3)  # in which a hook raises
 WORDS: tuple[Literal["its own", "cannot", "none"], ...] = (*("its own",) * 14, "cannot", "none")
 MET = {"min_new_tokens": 0, "against_eos": "nothing"}  # what else would keep an end token from being met
 WHERE = (*("early",) * 10, "last", "mixed", "drawn")
@@ -47,7 +48,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     if draw(rarely(True, False, one_in=10)):
         model = draw(tight(model=model, prompt=prompt, chosen=chosen))
     mixed = len(reachable(architecture)) > 1
-    plan = draw(plans(settings=chosen, rows=rows, mixed=mixed))
+    plan = draw(plans(settings=chosen, unpadded=not pads_before_the_end(chosen, rows), mixed=mixed))
     chosen = beyond_the_filled(chosen) if plan.cache == "filled" else chosen
     return Case(family="stopping", model=model, prompt=prompt, settings=chosen, plan=plan)
 
@@ -106,14 +107,13 @@ def tight(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, chosen: Settings
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, settings: Settings, rows: int, mixed: bool) -> StoppingPlan:
+def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -> StoppingPlan:
     """A device that is late, what the caller passes and asks for, and hooks; shrinks to none of it.
 
-    `rows`: of the prompt. `mixed`: the cache has layers of several kinds, of which one of fixed size is the rarer and
-    the more delicate; every second is one then.
+    `unpadded`: stopping at once feeds no pad id, which need not be one that can be fed then. `mixed`: the cache has
+    layers of several kinds, of which one of fixed size is the rarer and the more delicate; every second is one then.
     """
     raises = draw(st.sampled_from(RAISES))
-    unpadded = not pads_before_the_end(settings, rows)  # then the pad id need not be one that can be fed
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
     caches = CACHES[bool(raises)]
     cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
@@ -135,14 +135,8 @@ def plans(draw: st.DrawFn, *, settings: Settings, rows: int, mixed: bool) -> Sto
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
         raises=raises,
-        raises_at=draw(st.sampled_from(_calls_that_raise(settings, rows))) if raises else 1,
+        raises_at=draw(st.sampled_from(CALLS if raises == "streamer" else (*CALLS, 0, 0))) if raises else 1,
         again=draw(rarely(True, False, one_in=4)),
         polls=draw(st.integers(1, 4)) if lag else 1,
     )
 
-
-def _calls_that_raise(settings: Settings, rows: int) -> tuple[int, ...]:
-    """The calls of a hook that may raise: early ones, and that in the step too many, if no row ends before its place."""
-    ended = [step for _, step in settings.eos_at]
-    known = len({row for row, _ in settings.eos_at}) == rows and max(ended) < LONGEST and not settings.do_sample
-    return (1, 2, 3, *(2 * [2 + max(ended)] if known else ()))

@@ -65,7 +65,7 @@ FAULTY = {
         "deferred_hooked",
         rows=((1,),),
         settings=Settings(max_new_tokens=4, eos=(60,)),
-        plan=StoppingPlan(raises="processor", raises_at=2),
+        plan=StoppingPlan(raises="processor", raises_at=0),
         needs=("plan raises",),
     ),
 }

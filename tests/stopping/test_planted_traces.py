@@ -21,7 +21,7 @@ SAMPLED = {"do_sample": True, "sample_seed": 5, "eos": tuple(range(2, 18)), "eos
 LONG = {"rows": (tuple(range(3, 15)),), "eos_at": ()}
 STREAMED = {"streamed": True, "lag": 2}
 PROCESSOR = {"cache": "fresh", "raises": "processor", "raises_at": 2}
-TOO_MANY = {"raises_at": 4}  # the rows end one after the other, the last one in the third step
+TOO_MANY = {"raises_at": 0}
 STREAMER = {"raises": "streamer", "raises_at": 2}
 
 

@@ -106,11 +106,15 @@ def test_an_error_of_a_hook_leaves_no_trace(hook):
 @pytest.mark.parametrize("plan", [{}, {"cache": "fresh", "recording": True}, {"cache": "fresh", "again": True}])
 @pytest.mark.parametrize("hook", ["processor", "criterion"])
 def test_an_error_of_a_hook_in_the_step_too_many_does_not_show(hook, plan):
-    judgement = judged({"raises": hook, "raises_at": 4, **plan}, "mistral")
+    judgement = judged({"raises": hook, "raises_at": 0, **plan}, "mistral")
     verdict = judgement.verdicts[ERROR]
     assert verdict.status == "allowed"
     assert "has raised in the undone step" in verdict.reason
     assert "raises: in the step too many" in judgement.events
+
+
+def test_a_hook_may_be_told_the_number_of_the_call_in_the_step_too_many():
+    assert judged({"raises": "processor", "raises_at": 4}).verdicts[ERROR].status == "allowed"
 
 
 def test_a_hook_that_is_never_called_so_often_says_nothing():
@@ -196,6 +200,11 @@ CONTRADICTIONS = {
     "words": ({"words": "none"}, {}, "plan.words is of no effect without a cache that the caller passes"),
     "uncached": ({"uncached": True, "cache": "fresh"}, {}, "plan.cache is of no effect without a cache"),
     "raises at": ({"raises_at": 2}, {}, "plan.raises_at is of no effect without a hook that raises"),
+    "streamer": (
+        {"raises": "streamer", "raises_at": 0},
+        {},
+        "plan.raises_at is 0, and a streamer is told nothing of the step too many",
+    ),
     "polls": ({"polls": 2}, {}, "plan.polls is of no effect without a device that is late"),
     "row": ({}, {"eos_at": ((2, 0),)}, "settings.eos_at tells of row 2, and the prompt has 2"),
     "criterion": ({}, {"row_stops": ((3, 0),)}, "settings.row_stops tells of row 3, and the prompt has 2"),
