@@ -4,6 +4,10 @@ On a CPU every copy has arrived when the call returns, so a loop that reads too 
 this context a copy made with `non_blocking=True` leaves its destination poisoned until its event is synchronised,
 or until it lands by itself after as many forwards as the lag says. Reading too early then shows as a wrong result.
 
+What moves to the host is known by the name "cpu", by `cpu()` and by copies into host tensors.
+`to(torch.device("cpu"))` is taken for staying on the device, which is a CPU as well. Only `torch.Event`, looked up when
+it is called, is replaced.
+
 An event stands for the copies from its own device: with a simulated accelerator (`simulation.accelerator`) there are
 several, and its events are these. Copies to a device are ordered with what it computes, so that they are never late.
 """
@@ -30,8 +34,8 @@ READS = frozenset(
 SIZED_BY_VALUES = frozenset({"nonzero", "argwhere", "masked_select", "unique"})
 POISON = -(2**40)
 ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading them waits for nothing
-# Set on those that were made without naming a device. They are in host memory too, but a loop that was written for a CPU
-# may take them for its device: only a copy into one from elsewhere is counted by it.
+# Set on those that were made without naming a device. They are in host memory too, but a loop that was written for a
+# CPU may take them for its device: only a copy into one from elsewhere is counted by it.
 PLAINLY = "_made_plainly"
 
 

@@ -34,7 +34,7 @@ WORDS = {"cannot": property(lambda _: False), "none": property(_no_word)}
 
 
 def call_of(runs: Runs, raises_at: int = 0) -> Call:
-    """The call that the plan describes, with hooks and a cache of its own; the planned one raises in that call of it."""
+    """The call that the plan describes, with hooks and a cache of its own; the planned hook raises in that call."""
     return with_hooks(runs, with_callers_cache(runs, runs.call(**config_of(runs))), raises_at)
 
 

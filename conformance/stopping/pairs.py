@@ -226,7 +226,9 @@ def _go_on(runs: Runs, outcome: Outcome) -> Outcome:
     assert outcome.sequences is not None
     inputs = following(call_of(runs).inputs, outcome.sequences, runs.scenario.encoder_decoder)
     name = upstream.cache_argument(runs.scenario.pristine)
-    call = Call(inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: seen_of(outcome).cache})
+    call = Call(
+        inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: seen_of(outcome).cache}
+    )
     return runs.run(call)
 
 

@@ -13,9 +13,7 @@ from conformance.subjects.installed import Installed
 from conformance.verdicts import Comparison
 
 
-def same_outcome(
-    runs: Runs, at_once: Outcome, late: Outcome, marks: dict[str, str] | None = None
-) -> Comparison:
+def same_outcome(runs: Runs, at_once: Outcome, late: Outcome, marks: dict[str, str] | None = None) -> Comparison:
     """Every field of both outcomes, bitwise, and what the late one alone has changed (`marks`).
 
     The installed release may have drawn one random number more, which is allowed and named.

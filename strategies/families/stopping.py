@@ -139,4 +139,3 @@ def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -
         again=draw(rarely(True, False, one_in=4)),
         polls=draw(st.integers(1, 4)) if lag else 1,
     )
-
