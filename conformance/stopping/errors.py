@@ -14,8 +14,8 @@ from conformance.simulation.hooks import CountingCriterion, HookRaised, RaisingS
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
 from conformance.stopping.model_state import model_state, traces
-from conformance.stopping.pairs import AT_ONCE, LATE, probe_of, runs_of
-from conformance.stopping.same import same_outcome
+from conformance.stopping.pairs import AT_ONCE, LATE, changed_by_one, probe_of, runs_of
+from conformance.stopping.same import left_alone, same_outcome
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
 IN_THE_STEP_TOO_MANY = "raises: in the step too many"
@@ -75,9 +75,8 @@ def _told(call: Call) -> dict[str, int]:
 
 def left_by_the_call(runs: Runs, late: Raised, at_once: Raised) -> Comparison:
     """What was changed of configs, inputs and keywords of the caller's, and what is left in the model."""
-    its = dict(late.outcome.changed)
-    its |= traces(late.model, at_once.model, runs.scenario.architecture.model_type)
-    return compare_exactly(its, at_once.outcome.changed, unnumbered)
+    left = traces(late.model, at_once.model, runs.scenario.architecture.model_type)
+    return left_alone(left | changed_by_one(late.outcome, at_once.outcome))
 
 
 def left_by_the_hook(late: Raised, at_once: Raised, streamer: bool) -> Comparison:

@@ -78,8 +78,7 @@ class Stopped:
     @property
     def marks(self) -> dict[str, str]:
         """What the deferred run alone changed: of the caller's configs, inputs and keywords, and of the model."""
-        once = self.immediate.changed
-        return self.traces | {path: how for path, how in self.deferred.changed.items() if once.get(path) != how}
+        return self.traces | changed_by_one(self.deferred, self.immediate)
 
     @property
     def reads_late(self) -> int:
@@ -98,6 +97,13 @@ class Stopped:
         if not self.undone:
             return others
         return others + ceil(others / (seen.forwards - 1)) if seen.forwards > 1 else inf
+
+
+def changed_by_one(late: Outcome, at_once: Outcome) -> dict[str, str]:
+    """What of the caller's configs, inputs and keywords one run has changed otherwise than the other; path → how."""
+    both = late.changed.keys() | at_once.changed.keys()
+    found = {path: (at_once.changed.get(path), late.changed.get(path)) for path in both}
+    return {path: late or f"not {once}, as stopping at once" for path, (once, late) in found.items() if once != late}
 
 
 def probe_of(runs: Runs) -> Deferral:

@@ -10,7 +10,7 @@ from conformance.outcome import Outcome, rng_digest
 from conformance.runs import Runs
 from conformance.stopping.pairs import seen_of
 from conformance.subjects.installed import Installed
-from conformance.verdicts import Comparison
+from conformance.verdicts import Comparison, Difference
 
 
 def same_outcome(runs: Runs, at_once: Outcome, late: Outcome, marks: dict[str, str] | None = None) -> Comparison:
@@ -23,7 +23,16 @@ def same_outcome(runs: Runs, at_once: Outcome, late: Outcome, marks: dict[str, s
     if wanted["rng"] != got["rng"] and _one_draw_more(runs, at_once, late):
         result.allowed.append("random numbers: the undone step has drawn one")
         wanted.pop("rng"), got.pop("rng")
-    return result + compare_exactly({**got, **(marks or {})}, wanted, unnumbered)
+    found = compare_exactly(got, wanted, unnumbered)
+    return result + (found if found.differences else left_alone(marks or {}))
+
+
+def left_alone(marks: dict[str, str]) -> Comparison:
+    """The first thing that the late call alone has changed, path → how; nothing where there is none."""
+    for path, how in sorted(marks.items()):
+        kind = how if how in ("added", "removed") else "changed"
+        return Comparison.of(Difference(kind, unnumbered(path), "as after stopping at once", f"{path}: {how}", path))
+    return Comparison()
 
 
 def _one_draw_more(runs: Runs, at_once: Outcome, late: Outcome) -> bool:
