@@ -62,6 +62,9 @@ class Scenario:
         for field, tokens in fields.items():
             if max(tokens, default=0) >= self.vocabulary:
                 raise CaseRefused(f"{field} holds token {max(tokens)}, beyond the vocabulary of {self.vocabulary}")
+        wrong = self.case.plan.contradiction(self.case, self.vocabulary) if self.case.plan is not None else None
+        if wrong is not None:
+            raise CaseRefused(wrong)
 
     @property
     def encoder_decoder(self) -> bool:

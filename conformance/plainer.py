@@ -20,6 +20,8 @@ from conformance.tying import PLAIN, Pairs
 # back on this one.
 TOLD_BY_PLACE: dict[str, dict[str, Any]] = {"eos": {"eos_at": (), "eos_unused": 0}, "stop": {"stop_at": ()}}
 
+IN_ROWS = ("eos_at", "stop_at", "row_stops")
+
 
 def plainer(failure: Failure, subject: Subject, deadline: float) -> Failure:
     """The same failure with every setting at its plainest value that it does without, as far as time allows."""
@@ -59,7 +61,7 @@ def plainer_cases(case: Case) -> Iterator[Case]:
             )
     if case.plan is not None:
         yield from (case.replace(plan=plan) for plan in case.plan.plainer())
-    yield from (case.replace(prompt=prompt) for prompt in plainer_prompts(case.prompt))
+    yield from (_with_prompt(case, prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
     steps = case.settings.max_new_tokens
     for count in {steps // 2, steps - 1} - {0, 1}:
@@ -72,9 +74,16 @@ def _several_at_once(case: Case) -> Iterator[Case]:
     if sum(getattr(case.settings, name) != getattr(settings, name) for name in Settings.model_fields) > 1:
         yield case.replace(settings=settings)
     if len(case.prompt.rows) > 1 or len(case.prompt.rows[0]) > 1:
-        yield case.replace(prompt=case.prompt.replace(rows=((1,),)))
+        yield _with_prompt(case, case.prompt.replace(rows=((1,),)))
     if case.plan is not None:
         yield from (case.replace(plan=plan) for plan in case.plan.halves())
+
+
+def _with_prompt(case: Case, prompt: Prompt) -> Case:
+    """The case with another prompt, and without the places in rows that this one does not have."""
+    rows = len(prompt.rows)
+    kept = {name: tuple(at for at in getattr(case.settings, name) if at[0] < rows) for name in IN_ROWS}
+    return case.replace(prompt=prompt, settings=case.settings.replace(**kept))
 
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:

@@ -55,14 +55,16 @@ class Check:
 class Family:
     """Checks that share a case: what the strategy draws, and the events that a run must reach.
 
-    floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on; architectures: the types
-    that it runs on, of those selected (None: all); isolated: its cases are judged in a process of their own; nightly:
-    outside the profile `nightly` its checks run only where they are named; media: its prompts hold images or sound, so
-    that the types which take them are selected by default as well.
+    floors: event → least share of the family's cases, in force from `FLOOR_CASES` cases on; promised: event → the one
+    that promises it: where `PROMISED_CASES` cases met this one, some must have met that one as well, whatever part of
+    the family is selected; architectures: the types that it runs on, of those selected (None: all); isolated: its cases
+    are judged in a process of their own; nightly: outside the profile `nightly` its checks run only where they are
+    named; media: its prompts hold images or sound, so that the types which take them are selected by default as well.
     """
 
     name: str
     floors: dict[str, float] = field(default_factory=dict)
+    promised: dict[str, str] = field(default_factory=dict)
     reachable: tuple[str, ...] = ()
     architectures: tuple[str, ...] | None = None
     isolated: bool = False
@@ -71,6 +73,7 @@ class Family:
 
 
 FLOOR_CASES = 500
+PROMISED_CASES = 5
 _checks: dict[str, Check] = {}
 _families: dict[str, Family] = {}
 
@@ -79,6 +82,7 @@ def family(
     name: str,
     *,
     floors: dict[str, float] | None = None,
+    promised: dict[str, str] | None = None,
     reachable: Iterable[str] = (),
     architectures: Iterable[str] | None = None,
     isolated: bool = False,
@@ -92,7 +96,7 @@ def family(
     if name in _families:
         raise TypeError(f"the family {name!r} is registered already")
     events, types = tuple(sorted({*reachable, *(floors or {})})), None if architectures is None else (*architectures,)
-    _families[name] = Family(name, dict(floors or {}), events, types, isolated, nightly, media)
+    _families[name] = Family(name, dict(floors or {}), dict(promised or {}), events, types, isolated, nightly, media)
     return _families[name]
 
 

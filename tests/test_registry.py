@@ -115,7 +115,8 @@ def test_floors_are_shares_of_events_that_something_reports():
     said = patterns_of_strings()
     for its in registry.families().values():
         assert set(its.floors) <= set(its.reachable)
-        assert not [event for event in its.reachable if not said.fullmatch(event)]
+        assert set(its.promised) <= set(its.reachable)
+        assert not [event for event in (*its.reachable, *its.promised.values()) if not said.fullmatch(event)]
         assert all(0 < floor < 1 for floor in its.floors.values())
 
 

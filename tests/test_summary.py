@@ -29,10 +29,10 @@ def options(folder, checks=PURITY):
     return Options(checks=tuple(checks), architectures=("llama",), report=str(folder))
 
 
-def fill(folder, count, *, events=(), verdict=("pass",), item="r0001-purity-llama", close=True):
-    recorder = Recorder(folder, item)
+def fill(folder, count, *, events=(), verdict=("pass",), item="r0001-purity-llama", close=True, family="purity"):
+    recorder, verdicts = Recorder(folder, item), dict.fromkeys(CHECKS_OF[family], Verdict(*verdict))
     for _ in range(count):
-        made = Judgement(small_case(family="purity"), dict.fromkeys(PURITY, Verdict(*verdict)), frozenset(events))
+        made = Judgement(small_case(family=family), verdicts, frozenset(events))
         recorder.case(item, made, counted=True, source="random")
     recorder.item(item, outcome="ran", cases=count, findings=[], seconds=2.0, model_seconds=1.5)
     if close:
@@ -224,6 +224,26 @@ def test_a_share_at_its_floor_is_enough(folder):
     fill(folder, few, events=[*reached, "rows: padded"])
     fill(folder, registry.FLOOR_CASES - few, events=reached, item="r0002-purity-llama")
     assert summary(folder)["below_floor"] == []
+
+
+PROMISE = "deferral: nothing forbids it"
+
+
+@pytest.mark.parametrize(
+    ("events", "cases", "below"),
+    [
+        ([PROMISE], registry.PROMISED_CASES, True),
+        ([PROMISE], registry.PROMISED_CASES - 1, False),
+        ([PROMISE, "deferred"], registry.PROMISED_CASES, False),
+        ([], 2 * registry.PROMISED_CASES, False),
+    ],
+    ids=["never", "too few to say", "met", "never promised"],
+)
+def test_a_promised_event_that_is_never_met_is_not_enough(events, cases, below, folder):
+    fill(folder, cases, events=events, family="stopping")
+    made = summarise(options(folder, ["deferred-stop-matches-immediate"]), seconds=1.0)
+    assert made["exit_code"] == (4 if below else 0)
+    assert not below or made["below_floor"] == [f"stopping: deferred in none of {cases} cases with {PROMISE!r}"]
 
 
 def test_what_was_not_reached_is_listed_for_the_selected_families_only(folder):

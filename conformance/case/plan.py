@@ -37,6 +37,13 @@ class Plan(Record):
         """The same plan with the model that another plan of the family puts in the place of the case's, if any does."""
         return self
 
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
+        """What in the case contradicts itself or is of no effect, in a line; None where nothing is.
+
+        Drawing makes no such case. A stored one is refused: it would be judged as another than it says.
+        """
+        return None
+
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """The paths that the plan makes a case take, by name; `config` is the model's."""
         return set()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from conformance.cache_contents import without_garbage
 from conformance.compare import compare_exactly, crash_difference, unnumbered
-from conformance.outcome import rng_digest
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.simulation.hooks import HookRaised
-from conformance.stopping.errors import after_error, left_by_the_hook
-from conformance.stopping.pairs import Stopped, continued, lacks, runs_of
+from conformance.stopping.errors import (
+    IN_THE_STEP_TOO_MANY,
+    after_error,
+    in_the_step_too_many,
+    left_by_the_call,
+    left_by_the_hook,
+    next_call,
+)
+from conformance.stopping.pairs import MAY_DEFER, Stopped, continued, lacks, runs_of, second_calls
+from conformance.stopping.same import same_outcome
 from conformance.streams import streamed_step_by_step
-from conformance.subjects.installed import Installed
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
 STOPPING = family(
@@ -27,6 +31,7 @@ STOPPING = family(
         "cache: static",
         "lag: as late as allowed",
         "lag: one step",
+        IN_THE_STEP_TOO_MANY,
         "not deferred",
         "sampling: on",
         "stop: eos first",
@@ -37,6 +42,7 @@ STOPPING = family(
         "undone: 0",
         "undone: 1, no cache outlives",
     ),
+    promised={"deferred": MAY_DEFER},
 )
 MATCHES = "deferred-stop-matches-immediate"
 RAISES = "the deferred run raises, of which the check of the outcome tells"
@@ -63,28 +69,22 @@ def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
     most = 0 if both.immediate.steps == runs.case.settings.max_new_tokens else 1  # the host knows the length itself
     if not 0 <= both.undone <= most:
         return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
-    result = _calls_of_hooks(both)
-    immediate, deferred = (without_garbage(outcome.fields()) for outcome in (both.immediate, both.deferred))
-    if immediate["rng"] != deferred["rng"] and _one_draw_more(runs, both):
-        result.allowed.append("random numbers: the undone step has drawn one")
-        immediate.pop("rng"), deferred.pop("rng")
-    return result + compare_exactly({**deferred, **both.marks}, immediate, unnumbered)
+    result = _calls_of_hooks(both) + same_outcome(runs, both.immediate, both.deferred, both.marks)
+    again = runs.case.plan.again and not result.differences
+    return result + (_once_more(runs) if again else Comparison())
 
 
-def _one_draw_more(runs: Runs, both: Stopped) -> bool:
-    """Whether the generator's state is the one other that the release is allowed to leave.
-
-    It is that after one more choice of a token for every row, except where the model itself draws: it has then drawn
-    more, which is not known.
-    """
-    seen = both.seen
-    drawing = runs.case.settings.do_sample or seen.draws_itself
-    if runs.subject.name != Installed.name or not drawing or both.undone != 1:
-        return False
-    with torch.random.fork_rng(devices=[]):
-        torch.set_rng_state(both.random_at_once)
-        torch.multinomial(torch.ones(seen.chosen_from), num_samples=1)
-        return seen.draws_itself or rng_digest() == both.deferred.rng_after
+def _once_more(runs: Runs) -> Comparison:
+    """A second call of the same on the same models: nothing of the first is left that it would read."""
+    at_once, late = second_calls(runs)
+    if at_once.crash:
+        return Comparison()  # another rung's matter
+    found = (
+        crash_difference(late.crash, "the second call that stops at once works")
+        if late.crash
+        else same_outcome(runs, at_once, late)
+    )
+    return Comparison.of(*(replace(one, where=f"second call, {one.where}") for one in found.differences))
 
 
 def _calls_of_hooks(both: Stopped) -> Comparison:
@@ -207,22 +207,15 @@ def no_trace_after_an_error(runs: Runs) -> Comparison:
     """
     at_once, late = after_error(runs)
     raised, its = at_once.outcome.crash, late.outcome.crash
-    if raised is None:
-        return Comparison(not_applicable="the hook is not called so often")
-    if its is None or its.type != raised.type:
+    found = in_the_step_too_many(runs, at_once, late) if raised is None else Comparison()
+    if found.not_applicable or found.differences:
+        return found
+    if raised is not None and (its is None or its.type != raised.type):
         return Comparison.of(Difference("crash", "error", str(raised), str(its)))
     before, after = (("off", "on")[recording] for recording in late.recording)
     if before != after:
         return Comparison.of(Difference("changed", "recording", f"{before}, as before", after))
-    own, others = ({**one.outcome.changed, **one.outcome.module_changes} for one in (late, at_once))
-    changed = compare_exactly(own, others, unnumbered)
-    if raised.type == HookRaised.__name__ and not changed.differences:
-        changed = left_by_the_hook(late, at_once, runs.case.plan.raises == "streamer")
-    if changed.differences or at_once.following.crash:
-        return changed
-    if late.following.crash:
-        return crash_difference(late.following.crash, "the call after an error with stopping at once works")
-    found = compare_exactly(
-        without_garbage(late.following.fields()), without_garbage(at_once.following.fields()), unnumbered
-    )
-    return Comparison.of(*(replace(one, where=f"next call, {one.where}") for one in found.differences))
+    found += left_by_the_call(runs, late, at_once)
+    if raised is not None and raised.type == HookRaised.__name__ and not found.differences:
+        found += left_by_the_hook(late, at_once, runs.case.plan.raises == "streamer")
+    return found if found.differences else found + next_call(runs, at_once, late)

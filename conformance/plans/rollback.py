@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -65,6 +66,14 @@ class RollbackPlan(Plan, family="rollback"):
             *named,
             *(name for name in ("earlier", "beams", "search", "draft") if getattr(self, name) != getattr(PLAIN, name)),
         )
+
+    def halves(self) -> Iterator[Self]:
+        """Half of what is not at its default back at it; one cache alone; the program without a half or a quarter."""
+        yield from super().halves()
+        caches = segments(self.program)
+        yield from (self.replace(program=one) for one in caches if len(caches) > 1)
+        if len(self.program) > 4:
+            yield from (self.replace(program=less) for less in islice(shorter(self.program), 6))
 
     def plainer(self) -> Iterator[Self]:
         """Without one part; on one cache alone; without some operations; with less fed, taken back or picked."""

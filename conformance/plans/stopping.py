@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from typing_extensions import Self
 
 from conformance.case import Case, Plan
 
@@ -26,7 +28,10 @@ class StoppingPlan(Plan, family="stopping"):
     the vocabulary. assistant: the loop is that of an assistant.
     processor: a processor of the caller's that depends on how often it was called; stop_after: a criterion of the
     caller's stops after so many calls (0: there is none).
-    raises: which hook raises when it is called for the `raises_at`th time; only the check of errors lets it.
+    raises: which hook raises when it is called for the `raises_at`th time (0: once more often than stopping at once
+    calls it, which is in the step too many); only the check of errors lets it.
+    again: the call is made twice on the same model, and stopped late both times; so is the one after an error.
+    polls: how often an event that is asked again and again answers that nothing has arrived yet.
     """
 
     lag: Annotated[int, Field(ge=0, le=2)] = 0  # as a Literal it would take `true` for 1
@@ -44,7 +49,9 @@ class StoppingPlan(Plan, family="stopping"):
     processor: bool = False
     stop_after: Annotated[int, Field(ge=0, le=8)] = 0
     raises: Literal["", "streamer", "processor", "criterion"] = ""
-    raises_at: Annotated[int, Field(ge=1, le=8)] = 1
+    raises_at: Annotated[int, Field(ge=0, le=8)] = 1
+    again: bool = False
+    polls: Annotated[int, Field(ge=1, le=8)] = 1
 
     @property
     def passed_in(self) -> bool:
@@ -58,8 +65,48 @@ class StoppingPlan(Plan, family="stopping"):
 
     def traits(self) -> tuple[str, ...]:
         """The fields that are not at their default; the lag and places of no effect are no needs."""
-        dull = {"raises_at", "room", "lag"}
+        dull = {"raises_at", "room", "lag", "polls"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
+
+    def plainer(self) -> Iterator[Self]:
+        """Each field back at its default, and with it those that say nothing without it."""
+        yield from (plan._without_idle() for plan in super().plainer())
+
+    def halves(self) -> Iterator[Self]:
+        """Half of the fields back at their defaults, and with them those that say nothing without them."""
+        yield from (plan._without_idle() for plan in super().halves())
+
+    def _without_idle(self) -> Self:
+        idle = {name for lacking, names in self._idle() for name in names if lacking}
+        return self.replace(**{name: getattr(type(self)(), name) for name in idle})
+
+    def _idle(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What is lacking, in words ("" where it is not) → the fields that are of no effect without it."""
+        passed = "" if self.cache != "made" else "a cache that the caller passes"
+        return (
+            (passed, ("room", "quantised", "words", "recording")),
+            ("" if self.static else "a static cache", ("room",)),
+            ("a cache" if self.uncached else "", ("cache", "static", "room", "quantised", "words", "recording")),
+            ("" if self.raises else "a hook that raises", ("raises_at",)),
+            ("" if self.lag else "a device that is late", ("polls",)),
+        )
+
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:
+        """Fields of the plan that nothing reads, places in rows that are not there, end tokens that nothing says."""
+        plainest = type(self)()
+        for lacking, names in self._idle():
+            said = [name for name in names if lacking and getattr(self, name) != getattr(plainest, name)]
+            if said:
+                return f"plan.{said[0]} is of no effect without {lacking}"
+        if self.raises == "streamer" and not self.raises_at:
+            return "plan.raises_at is 0, and a streamer is told nothing of the step too many"
+        for name in ("eos_at", "stop_at", "row_stops"):
+            row = max((row for row, _ in getattr(case.settings, name)), default=0)
+            if row >= len(case.prompt.rows):
+                return f"settings.{name} tells of row {row}, and the prompt has {len(case.prompt.rows)}"
+        if max(case.settings.eos, default=0) >= vocabulary:
+            return f"settings.eos holds token {max(case.settings.eos)}, beyond the vocabulary of {vocabulary}"
+        return None
 
     def changes(self, vocabulary: int) -> dict[str, Any]:
         """What the plan changes in the generation config, by field; a static cache apart."""

@@ -204,7 +204,17 @@ def below_floor(options: Options, cases: list[Json]) -> list[str]:
             share = seen.get(f"{name}: {event}", 0) / totals[name]
             if share < floor:
                 found.append(f"{name}: {event} in {share:.1%} of {totals[name]} cases, floor {floor:.1%}")
-    return found
+    return found + promised_but_not_met(options, seen)
+
+
+def promised_but_not_met(options: Options, seen: dict[str, int]) -> list[str]:
+    """The events that no case met, though enough of them met the event by which a family promises it."""
+    return [
+        f"{name}: {event} in none of {cases} cases with {given!r}"
+        for name in options.families()
+        for event, given in registry.families()[name].promised.items()
+        if (cases := seen.get(f"{name}: {given}", 0)) >= registry.PROMISED_CASES and not seen.get(f"{name}: {event}", 0)
+    ]
 
 
 def share_of_ties(verdicts: dict[str, dict[str, int]]) -> float:

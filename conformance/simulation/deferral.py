@@ -50,13 +50,13 @@ class Deferral:
 
     name = "deferral"
 
-    def __init__(self, lag: int | None) -> None:
-        self.lag = lag
+    def __init__(self, lag: int | None, polls: int = 1) -> None:
+        self.lag, self.polls = lag, polls
 
     @contextmanager
     def around(self, model: Any, call: Call) -> Iterator[Callable[[], Seen]]:
         """The late device, for the length of the block."""
-        device, seen = LateDevice(self.lag), Seen()
+        device, seen = LateDevice(self.lag, self.polls), Seen()
 
         def before(_: Any, __: Any, kwargs: dict[str, Any]) -> None:
             name = upstream.cache_name(kwargs)

@@ -29,14 +29,19 @@ class Calls:
 
 
 class StatefulProcessor(LogitsProcessor):
-    """Takes something off another token in each call: what it does depends on how often it was called."""
+    """Takes something off another token in each call: what it does depends on how often it was called.
 
-    def __init__(self, raises_at: int = 0) -> None:
-        self.calls = Calls(raises_at)
+    `steers` off: it counts its calls, and leaves the scores as they are.
+    """
+
+    def __init__(self, raises_at: int = 0, steers: bool = True) -> None:
+        self.calls, self.steers = Calls(raises_at), steers
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """Scores of shape (batch, vocabulary), a new tensor."""
+        """Scores of shape (batch, vocabulary): a new tensor where they are steered."""
         token = 7 * self.calls.one_more() % scores.shape[1]
+        if not self.steers:
+            return scores
         return scores.index_fill(1, torch.tensor([token], device=scores.device), -1e3)
 
 

@@ -4,6 +4,10 @@ On a CPU every copy has arrived when the call returns, so a loop that reads too 
 this context a copy made with `non_blocking=True` leaves its destination poisoned until its event is synchronised,
 or until it lands by itself after as many forwards as the lag says. Reading too early then shows as a wrong result.
 
+What moves to the host is known by the name "cpu", by `cpu()` and by copies into host tensors.
+`to(torch.device("cpu"))` is taken for staying on the device, which is a CPU as well. Only `torch.Event`, looked up when
+it is called, is replaced.
+
 An event stands for the copies from its own device: with a simulated accelerator (`simulation.accelerator`) there are
 several, and its events are these. Copies to a device are ordered with what it computes, so that they are never late.
 """
@@ -30,6 +34,9 @@ READS = frozenset(
 SIZED_BY_VALUES = frozenset({"nonzero", "argwhere", "masked_select", "unique"})
 POISON = -(2**40)
 ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading them waits for nothing
+# Set on those that were made without naming a device. They are in host memory too, but a loop that was written for a
+# CPU may take them for its device: only a copy into one from elsewhere is counted by it.
+PLAINLY = "_made_plainly"
 
 
 class Copy:
@@ -60,15 +67,16 @@ def _least(value: torch.Tensor) -> int:
 
 class LateDevice(TorchFunctionMode):
     """The context. `lag`: forwards after which a copy lands by itself (0: at once); None: when waited for only.
+    `polls`: how often in a row an event answers that it is not over; then it is, and the host has waited for it.
 
     copies: asynchronous copies made. forwards: forwards begun. own_step_waits: forwards that began after the host
     had waited for a copy issued since the forward before. reads: values that the host took from the device, each of
     which it waits for; `reads_in_forwards` of them inside the model.
     """
 
-    def __init__(self, lag: int | None = None) -> None:
+    def __init__(self, lag: int | None = None, polls: int = 1) -> None:
         super().__init__()
-        self.lag = lag
+        self.lag, self.polls = lag, polls
         self.copies = self.forwards = self.own_step_waits = self.reads = self.reads_in_forwards = 0
         self._pending: list[Copy] = []
         self._inside = self._waited_for_own = False
@@ -126,15 +134,18 @@ class LateDevice(TorchFunctionMode):
 
     def _accounted(self, name: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> Any:
         """The result, marked as the host's where it is; what was read from the device is counted."""
+        given = _tensors((*args, *kwargs.values()))
         first = next((arg for arg in args if isinstance(arg, torch.Tensor)), None)
         if first is None:
             if kwargs.get("device") == "cpu":  # made there, by name
                 _mark(result)
+            elif self._made_plainly(given, kwargs):
+                _mark(result, PLAINLY)
             return result
         on_the_host = _is_on_the_host(first)
         moved = name == "cpu" or (name == "to" and _to_the_host(args, kwargs))
         read = name in READS or moved or (not self._inside and _sized_by_values(name, args))
-        read |= name == "copy_" and on_the_host and not all(map(_is_on_the_host, args[1:2]))  # one that blocks
+        read |= name == "copy_" and _blocks(first, given[1:])
         if read and (name == "copy_" or not on_the_host):
             self.reads += 1
             self.reads_in_forwards += self._inside
@@ -142,7 +153,16 @@ class LateDevice(TorchFunctionMode):
             if result is first and not on_the_host:
                 result = result.clone()  # on a CPU the tensor itself; from a device it would be another one
             _mark(result)
+        elif name == "to" and _to_a_device(args, kwargs):
+            if result is first and hasattr(first, PLAINLY):
+                result = result.clone()  # what was made plainly stays where it is
+        elif self._made_plainly(given, kwargs):
+            _mark(result, PLAINLY)
         return result
+
+    def _made_plainly(self, given: Sequence[torch.Tensor], kwargs: dict[str, Any]) -> bool:
+        """Whether what was made of `given` is in host memory wherever the model is: outside it, and on no device."""
+        return not self._inside and kwargs.get("device") is None and all(map(_may_be_the_hosts, given))
 
     def recorded(self, device: torch.device | None) -> list[Copy]:
         """What an event of a device stands for that is recorded now: its copies that have not landed; None: of any."""
@@ -188,29 +208,55 @@ class LateEvent:
     def __init__(self, late: LateDevice, device: torch.device | None) -> None:
         self._late, self._device, self._recorded_at = late, device, -1
         self._copies: list[Copy] = []
+        self._asked = 0
 
     def record(self, *_: Any) -> None:
         """Stand for all that was issued so far."""
         self._copies, self._recorded_at = self._late.recorded(self._device), self._late.forwards
+        self._asked = 0
 
     def synchronize(self) -> None:
         """Wait for what it stands for; at once where it was never recorded."""
         self._late.wait(self._copies, self._recorded_at)
 
     def query(self) -> bool:
-        """Whether all that it stands for has landed."""
-        return all(copy.landed for copy in self._copies)
+        """Whether all that it stands for has landed: after some askings it has, or a loop that polls would not end."""
+        if not all(copy.landed for copy in self._copies):
+            self._asked += 1
+            if self._asked <= self._late.polls:
+                return False
+            self.synchronize()
+        return True
 
 
-def _mark(made: Any) -> None:
+def _mark(made: Any, where: str = ON_THE_HOST) -> None:
     """What is a tensor of these, or this tensor, lives in host memory."""
     for one in made if isinstance(made, (tuple, list)) else (made,):
         if isinstance(one, torch.Tensor):
-            setattr(one, ON_THE_HOST, True)
+            setattr(one, where, True)
 
 
 def _is_on_the_host(tensor: Any) -> bool:
     return not isinstance(tensor, torch.Tensor) or getattr(tensor, ON_THE_HOST, False)
+
+
+def _may_be_the_hosts(tensor: torch.Tensor) -> bool:
+    """Whether it was made there, or is a part of what was."""
+    parts = (tensor, tensor._base)
+    return any(hasattr(part, ON_THE_HOST) or hasattr(part, PLAINLY) for part in parts if part is not None)
+
+
+def _blocks(destination: torch.Tensor, sources: Sequence[torch.Tensor]) -> bool:
+    """Whether a copy that is not asynchronous goes to the host from elsewhere."""
+    if _is_on_the_host(destination):
+        return not all(map(_is_on_the_host, sources))
+    return _may_be_the_hosts(destination) and not all(map(_may_be_the_hosts, sources))
+
+
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors among the arguments of a call, those in lists included."""
+    flat = [part for value in values for part in (value if isinstance(value, (tuple, list)) else (value,))]
+    return [part for part in flat if isinstance(part, torch.Tensor)]
 
 
 def _sized_by_values(name: str, args: Sequence[Any]) -> bool:
@@ -222,6 +268,12 @@ def _sized_by_values(name: str, args: Sequence[Any]) -> bool:
 
 def _non_blocking(args: Sequence[Any], kwargs: dict[str, Any], place: int) -> bool:
     return bool(kwargs.get("non_blocking", args[place] if len(args) > place else False))
+
+
+def _to_a_device(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether `to` was asked for a device, by an object or by a tensor that is there; a type alone moves nothing."""
+    where = [*args[1:], *kwargs.values()]
+    return any(isinstance(value, torch.device | torch.Tensor | str) for value in where)
 
 
 def _to_the_host(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:

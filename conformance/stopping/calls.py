@@ -33,21 +33,21 @@ def _no_word(cache: Any) -> bool:
 WORDS = {"cannot": property(lambda _: False), "none": property(_no_word)}
 
 
-def call_of(runs: Runs, raises: bool = False) -> Call:
-    """The call that the plan describes, with hooks and a cache of its own; `raises`: a hook raises as planned."""
-    return with_hooks(runs, with_callers_cache(runs, runs.call(**config_of(runs))), raises)
+def call_of(runs: Runs, raises_at: int = 0) -> Call:
+    """The call that the plan describes, with hooks and a cache of its own; the planned hook raises in that call."""
+    return with_hooks(runs, with_callers_cache(runs, runs.call(**config_of(runs))), raises_at)
 
 
-def with_hooks(runs: Runs, call: Call, raises: bool = False) -> Call:
-    """The call with new hooks of the caller's, as the plan says."""
+def with_hooks(runs: Runs, call: Call, raises_at: int = 0) -> Call:
+    """The call with new hooks of the caller's, as the plan says; 0: none raises."""
     plan = runs.case.plan
-    raises_in = {plan.raises: plan.raises_at} if raises else {}
+    raises_in = {plan.raises: raises_at} if raises_at else {}
     processors, criteria = call.processors, call.criteria
     if plan.processor or plan.raises == "processor":
-        processors = (*processors, StatefulProcessor(raises_in.get("processor", 0)))
+        processors = (*processors, StatefulProcessor(raises_in.get("processor", 0), steers=plan.processor))
     if plan.stop_after or plan.raises == "criterion":
         criteria = (*criteria, CountingCriterion(plan.stop_after, raises_in.get("criterion", 0)))
-    streamer = RaisingStreamer(plan.raises_at) if "streamer" in raises_in else call.streamer
+    streamer = RaisingStreamer(raises_at) if "streamer" in raises_in else call.streamer
     return call.replace(processors=processors, criteria=criteria, streamer=streamer)
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance import upstream
 from conformance.cache_contents import without_garbage
 from conformance.call import Call
-from conformance.compare import compare_exactly, unnumbered
+from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Outcome
 from conformance.runs import Runs
-from conformance.simulation.deferral import Deferral
-from conformance.simulation.hooks import CountingCriterion, RaisingStreamer, StatefulProcessor
+from conformance.simulation.hooks import CountingCriterion, HookRaised, RaisingStreamer, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
-from conformance.stopping.pairs import AT_ONCE, LAGS, LATE
-from conformance.verdicts import Comparison, Difference
+from conformance.stopping.model_state import model_state, traces
+from conformance.stopping.pairs import AT_ONCE, LATE, changed_by_one, probe_of, runs_of
+from conformance.stopping.same import left_alone, same_outcome
+from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
+
+IN_THE_STEP_TOO_MANY = "raises: in the step too many"
 
 
 @dataclass
 class Raised:
-    """One call in which a hook raised, and the plain call after it on the same model.
+    """One call in which a hook raised, and the call after it on the same model, in which none does.
 
-    recording: whether the caller's cache recorded past states before and after; cache: what that cache holds; told:
-    what hooks of the caller's were told, by name.
+    following: stopped at once too, or as the one before where the plan says so. recording: whether the caller's cache
+    recorded past states before and after; cache: what that cache holds; told: what hooks of the caller's were told,
+    by name; model: what the model held between the calls.
     """
 
     outcome: Outcome
@@ -31,6 +35,7 @@ class Raised:
     recording: tuple[bool, bool]
     cache: Flat
     told: dict[str, int]
+    model: Flat
 
 
 def after_error(runs: Runs) -> tuple[Raised, Raised]:
@@ -39,13 +44,22 @@ def after_error(runs: Runs) -> tuple[Raised, Raised]:
 
 
 def _raised(runs: Runs, mechanism: str) -> Raised:
-    call, model = call_of(runs, raises=True).replace(mechanism=mechanism), runs.scenario.model()
+    call, model = call_of(runs, raising_call(runs)).replace(mechanism=mechanism), runs.scenario.model()
     name = upstream.cache_name(call.extras)
     cache = call.extras[name] if name else None
     before = upstream.records(cache)
-    outcome = runs.run(call, model=model, watch=True, probes=[Deferral(LAGS[runs.case.plan.lag])])
+    outcome = runs.run(call, model=model, watch=True, probes=[probe_of(runs)])
     recording, held = (before, upstream.records(cache)), without_garbage(snapshot(cache))
-    return Raised(outcome, runs.run(call_of(runs), model=model), recording, held, _told(call))
+    traces = model_state(model)
+    again = call_of(runs).replace(mechanism=mechanism if runs.case.plan.again else AT_ONCE)
+    following = runs.run(again, model=model, probes=[probe_of(runs)])
+    return Raised(outcome, following, recording, held, _told(call), traces)
+
+
+def raising_call(runs: Runs) -> int:
+    """In which of its calls the planned hook raises, the first being 1."""
+    plan = runs.case.plan
+    return int(plan.raises_at or runs_of(runs).calls[plan.raises][0] + 1)
 
 
 def _told(call: Call) -> dict[str, int]:
@@ -57,6 +71,12 @@ def _told(call: Call) -> dict[str, int]:
         if isinstance(hook, RaisingStreamer):
             found["ends of the RaisingStreamer"] = hook.ends
     return found
+
+
+def left_by_the_call(runs: Runs, late: Raised, at_once: Raised) -> Comparison:
+    """What was changed of configs, inputs and keywords of the caller's, and what is left in the model."""
+    left = traces(late.model, at_once.model, runs.scenario.architecture.model_type)
+    return left_alone(left | changed_by_one(late.outcome, at_once.outcome))
 
 
 def left_by_the_hook(late: Raised, at_once: Raised, streamer: bool) -> Comparison:
@@ -71,3 +91,39 @@ def left_by_the_hook(late: Raised, at_once: Raised, streamer: bool) -> Compariso
         for one in (late, at_once)
     )
     return compare_exactly(its, wanted, unnumbered)
+
+
+def in_the_step_too_many(runs: Runs, at_once: Raised, late: Raised) -> Comparison:
+    """What is to be said where stopping at once does not call the hook so often, and it may have raised in the step
+    too many: that it never was called so often, that its error came out, or what is left where it did not.
+    """
+    its, hook = late.outcome.crash, runs.case.plan.raises
+    kind = {"processor": StatefulProcessor, "criterion": CountingCriterion, "streamer": RaisingStreamer}[hook]
+    calls = f"calls of the {kind.__name__}"
+    if its is None and late.told[calls] < raising_call(runs):
+        return Comparison(not_applicable="the hook is not called so often")
+    if its is not None and its.type != HookRaised.__name__:
+        return Comparison(not_applicable="the deferred run raises, of which the check of the outcome tells")
+    runs.events.add(IN_THE_STEP_TOO_MANY)
+    if hook == "streamer":  # it is allowed no call more: no token of that step is streamed
+        return Comparison.of(Difference("length", calls, f"{at_once.told[calls]}", f"{late.told[calls]}"))
+    if its is not None:
+        return Comparison.of(Difference("crash", STEP_TOO_MANY, "no exception, as stopping at once works", str(its)))
+    found = compare_exactly(_all_of(late), _all_of(at_once), unnumbered)
+    found.allowed.append(f"hooks: the caller's {hook} has raised in the undone step, which does not show")
+    return found
+
+
+def _all_of(run: Raised) -> Flat:
+    return without_garbage(run.outcome.fields()) | {f"left{path}": leaf for path, leaf in run.cache.items()}
+
+
+def next_call(runs: Runs, at_once: Raised, late: Raised) -> Comparison:
+    """The plain call after the one in which a hook raised, on the same model."""
+    if at_once.following.crash:
+        return Comparison()  # another rung's matter
+    if late.following.crash:
+        return crash_difference(late.following.crash, "the call after an error with stopping at once works")
+    found = same_outcome(runs, at_once.following, late.following)
+    found.differences = [replace(one, where=f"next call, {one.where}") for one in found.differences]
+    return found

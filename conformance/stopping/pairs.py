@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, inf
-
-import torch
+from typing import Any
 
 from conformance import events, upstream
 from conformance.cache_contents import without_garbage
@@ -17,10 +16,12 @@ from conformance.simulation.deferral import Deferral, Seen
 from conformance.simulation.hooks import CountingCriterion, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import PLAIN, call_of, following
+from conformance.stopping.model_state import model_state, traces
 from conformance.subjects.installed import Installed
 
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
 AT_ONCE, LATE = "decode", "stopping"
+MAY_DEFER = "deferral: nothing forbids it"
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Stopped:
     """Both runs of a case, and what is told from comparing them.
 
     outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it
-    was called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why.
+    was called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why;
+    models: those that they ran on; traces: what the deferred run alone left in its, path → how.
     """
 
     immediate: Outcome
@@ -39,39 +41,34 @@ class Stopped:
     calls: dict[str, tuple[int, int]] = field(default_factory=dict)
     tight: bool = False
     must_not_defer: str = ""
+    models: tuple[Any, Any] = (None, None)
+    traces: dict[str, str] = field(default_factory=dict)
 
     @property
     def seen(self) -> Seen:
         """What was seen of the deferred run."""
-        return _seen(self.deferred)
+        return seen_of(self.deferred)
 
     @property
     def undone(self) -> int:
         """Forwards of the deferred run beyond those of the immediate one."""
-        return self.seen.forwards - _seen(self.immediate).forwards
+        return self.seen.forwards - seen_of(self.immediate).forwards
 
     @property
     def recording_early(self) -> bool:
         """Whether the deferred run alone recorded past states during the prefill."""
-        return self.seen.recording_early and not _seen(self.immediate).recording_early
-
-    @property
-    def random_at_once(self) -> torch.Tensor:
-        """The generator's state that the immediate run left."""
-        state = _seen(self.immediate).random
-        assert state is not None
-        return state
+        return self.seen.recording_early and not seen_of(self.immediate).recording_early
 
     @property
     def holds_back(self) -> int:
         """The most calls of `put` that the deferred run was behind the immediate one when a forward began."""
-        behind = zip(_seen(self.immediate).streamed, self.seen.streamed, strict=False)
+        behind = zip(seen_of(self.immediate).streamed, self.seen.streamed, strict=False)
         return max((once - late for once, late in behind), default=0)
 
     @property
     def kept_too_long(self) -> str:
         """The first tensor of the cache that was more than one token larger than the immediate run's, or nothing."""
-        for once, late in zip(_seen(self.immediate).sizes, self.seen.sizes, strict=False):
+        for once, late in zip(seen_of(self.immediate).sizes, self.seen.sizes, strict=False):
             for path in sorted(once.keys() & late.keys()):
                 grown = zip(once[path], late[path], strict=False)
                 if any(size > own + 1 for own, size in grown):
@@ -80,9 +77,8 @@ class Stopped:
 
     @property
     def marks(self) -> dict[str, str]:
-        """What the deferred run alone changed of the caller's: configs, inputs, keywords; path → how."""
-        once = self.immediate.changed
-        return {path: how for path, how in self.deferred.changed.items() if once.get(path) != how}
+        """What the deferred run alone changed: of the caller's configs, inputs and keywords, and of the model."""
+        return self.traces | changed_by_one(self.deferred, self.immediate)
 
     @property
     def reads_late(self) -> int:
@@ -95,12 +91,24 @@ class Stopped:
 
         For an undone step as many more as it takes for a step after the prefill; where it has none, that is unknown.
         """
-        seen = _seen(self.immediate)
+        seen = seen_of(self.immediate)
         streamed = max(0, len(self.immediate.streamed) - 1)
         others = max(0, seen.reads - seen.reads_in_forwards - seen.forwards - streamed)
         if not self.undone:
             return others
         return others + ceil(others / (seen.forwards - 1)) if seen.forwards > 1 else inf
+
+
+def changed_by_one(late: Outcome, at_once: Outcome) -> dict[str, str]:
+    """What of the caller's configs, inputs and keywords one run has changed otherwise than the other; path → how."""
+    both = late.changed.keys() | at_once.changed.keys()
+    found = {path: (at_once.changed.get(path), late.changed.get(path)) for path in both}
+    return {path: late or f"not {once}, as stopping at once" for path, (once, late) in found.items() if once != late}
+
+
+def probe_of(runs: Runs) -> Deferral:
+    """What watches a run, on the late device of the plan."""
+    return Deferral(LAGS[runs.case.plan.lag], runs.case.plan.polls)
 
 
 def lacks(runs: Runs) -> str | None:
@@ -113,22 +121,29 @@ def runs_of(runs: Runs) -> Stopped:
     return runs.once("stopped", lambda: _stopped(runs))
 
 
-def _seen(outcome: Outcome) -> Seen:
+def seen_of(outcome: Outcome) -> Seen:
+    """What was seen of a run with the probe."""
     seen: Seen = outcome.extra[Deferral.name]
     return seen
 
 
 def _stopped(runs: Runs) -> Stopped:
     at_once, late = call_of(runs), call_of(runs).replace(mechanism=LATE)
-    probe, stream = Deferral(LAGS[runs.case.plan.lag]), runs.case.plan.streamed
-    immediate = runs.run(at_once, stream=stream, watch=True, probes=[probe])
-    deferred = runs.run(late, stream=stream, watch=True, probes=[probe])
+    probe, stream = probe_of(runs), runs.case.plan.streamed
+    models = runs.scenario.model(), runs.scenario.model()
+    immediate, deferred = (
+        runs.run(call, model=model, stream=stream, watch=True, probes=[probe])
+        for call, model in zip((at_once, late), models, strict=True)
+    )
     outlives = not runs.case.plan.uncached and (
         upstream.cache_name(at_once.extras) is not None or not runs.case.plan.tensor_only
     )
     both = Stopped(
         immediate, deferred, outlives, _left(immediate, at_once), _left(deferred, late), _calls(at_once, late)
     )
+    both.models = models
+    if not immediate.crash and not deferred.crash:
+        both.traces = traces(model_state(models[1]), model_state(models[0]), runs.scenario.architecture.model_type)
     both.seen.deferred |= both.undone > 0  # also where nothing was copied: what is undone was one step too many
     both.must_not_defer = _reason_to_refuse(runs, both)
     both.tight = _tight(runs, both)
@@ -173,10 +188,17 @@ def _tight(runs: Runs, both: Stopped) -> bool:
     return min(both.immediate.sequences.shape[1], limit - 1) > room
 
 
+def _may_defer(runs: Runs, both: Stopped) -> bool:
+    """Whether nothing forbids or makes it needless to defer in this case."""
+    plan, longer = runs.case.plan, runs.case.settings.max_new_tokens > 1  # else the host knows all from the start
+    return longer and not (both.must_not_defer or both.tight or plan.pad_beyond)
+
+
 def _tell(runs: Runs, both: Stopped) -> None:
     """Events and figures of the case."""
     if both.immediate.crash:
         return
+    runs.events |= {MAY_DEFER} if _may_defer(runs, both) else set()
     if both.seen.deferred:
         runs.events.add("deferred")
     if both.deferred.crash:
@@ -187,12 +209,12 @@ def _tell(runs: Runs, both: Stopped) -> None:
     undone = "undone: 1, the cache outlives" if both.outlives else "undone: 1, no cache outlives"
     runs.events.add(undone if both.undone else "undone: 0")
     for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):
-        seen = _seen(outcome)
+        seen = seen_of(outcome)
         if name == "immediate" or seen.deferred:
             runs.figures[f"host_syncs_per_token, {name}"] = (seen.reads + seen.own_step_waits) / both.immediate.steps
 
 
-# Going on, and what an error leaves
+# Going on, and a second call of the same
 
 
 def continued(runs: Runs) -> tuple[Outcome, Outcome]:
@@ -210,5 +232,20 @@ def _go_on(runs: Runs, outcome: Outcome) -> Outcome:
     assert outcome.sequences is not None
     inputs = following(call_of(runs).inputs, outcome.sequences, runs.scenario.encoder_decoder)
     name = upstream.cache_argument(runs.scenario.pristine)
-    call = Call(inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: _seen(outcome).cache})
+    call = Call(
+        inputs, runs.scenario.generation_config(**PLAIN, max_new_tokens=2), extras={name: seen_of(outcome).cache}
+    )
     return runs.run(call)
+
+
+def second_calls(runs: Runs) -> tuple[Outcome, Outcome]:
+    """The same call once more, on the model that each run has used, stopped as before: immediate, deferred."""
+    return runs.once("second calls", lambda: _second_calls(runs))
+
+
+def _second_calls(runs: Runs) -> tuple[Outcome, Outcome]:
+    at_once, late = (
+        runs.run(call_of(runs).replace(mechanism=mechanism), model=model, probes=[probe_of(runs)])
+        for mechanism, model in zip((AT_ONCE, LATE), runs_of(runs).models, strict=True)
+    )
+    return at_once, late

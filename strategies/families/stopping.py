@@ -30,6 +30,7 @@ RAISES: tuple[Literal["", "streamer", "processor", "criterion"], ...] = (
     "processor",
     "criterion",
 )
+CALLS = (1, 2, 3)  # in which a hook raises
 WORDS: tuple[Literal["its own", "cannot", "none"], ...] = (*("its own",) * 14, "cannot", "none")
 MET = {"min_new_tokens": 0, "against_eos": "nothing"}  # what else would keep an end token from being met
 WHERE = (*("early",) * 10, "last", "mixed", "drawn")
@@ -116,22 +117,25 @@ def plans(draw: st.DrawFn, *, settings: Settings, unpadded: bool, mixed: bool) -
     # One that is filled holds the rows of a prompt, and not so many times as many as are returned.
     caches = CACHES[bool(raises)]
     cache = draw(st.sampled_from(caches if settings.returned == 1 else caches[:-1]))
-    passed = cache != "made"
+    passed, lag = cache != "made", draw(st.sampled_from((0, 1, 2, 2)))
+    static = draw(rarely(True, False, one_in=2 if mixed else 6))
     return StoppingPlan(
-        lag=draw(st.sampled_from((0, 1, 2, 2))),
+        lag=lag,
         streamed=draw(st.booleans()),
         cache=cache,
-        static=draw(rarely(True, False, one_in=2 if mixed else 6)),
-        room=draw(st.sampled_from((None, 0, 1))) if passed else None,
+        static=static,
+        room=draw(st.sampled_from((None, 0, 1))) if passed and static else None,
         quantised=passed and draw(rarely(True, False, one_in=6)),
         words=draw(st.sampled_from(WORDS)) if passed else "its own",
         recording=passed and draw(rarely(True, False, one_in=6)),
         tensor_only=draw(rarely(True, False, one_in=8)),
-        uncached=draw(rarely(True, False, one_in=20)),
+        uncached=not (passed or static) and draw(rarely(True, False, one_in=9)),
         pad_beyond=unpadded and draw(rarely(True, False, one_in=10)),
         assistant=draw(rarely(True, False, one_in=24)),
         processor=draw(rarely(True, False, one_in=5)),
         stop_after=draw(st.integers(1, LONGEST - 1)) if draw(rarely(True, False, one_in=8)) else 0,
         raises=raises,
-        raises_at=draw(st.integers(1, 3)) if raises else 1,
+        raises_at=draw(st.sampled_from(CALLS if raises == "streamer" else (*CALLS, 0, 0))) if raises else 1,
+        again=draw(rarely(True, False, one_in=4)),
+        polls=draw(st.integers(1, 4)) if lag else 1,
     )

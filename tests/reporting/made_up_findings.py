@@ -56,6 +56,8 @@ BODIES = {
     "deferred_waits": ("deferral-never-waits-for-its-own-step", ""),
     "deferred_refused": ("deferral-refuses-when-it-must", ""),
     "deferred_error": ("no-trace-after-an-error", ""),
+    "deferred_again": ("deferred-stop-matches-immediate", "second call, logits.0"),
+    "deferred_hooked": ("no-trace-after-an-error", "", "step too many"),
     "deferred_after_error": ("no-trace-after-an-error", "next call, logits.0"),
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),

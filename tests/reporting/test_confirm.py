@@ -74,6 +74,14 @@ FAULTY = {
     "deferred_refused": finding_of("deferred_refused", "recurrent_gemma"),
     # What was switched on for one call stays on after an error.
     "deferred_error": finding_of("deferred_error", "mistral"),
+    # A processor of the caller's is called in a step that stopping at once does not take.
+    "deferred_hooked": finding_of(
+        "deferred_hooked",
+        rows=((1,),),
+        settings=Settings(max_new_tokens=4, eos=(60,)),
+        plan=StoppingPlan(raises="processor", raises_at=0),
+        needs=("plan raises",),
+    ),
 }
 # Scripts that end otherwise: what they hold, their exit code and what is left of their output.
 ENDS = {

@@ -188,3 +188,46 @@ def test_a_copy_to_the_host_that_blocks_is_waited_for():
         assert device.reads == 1
         torch.zeros(2, device="cpu").copy_(torch.ones(2, device="cpu"))
     assert device.reads == 1
+
+
+def test_a_copy_that_blocks_counts_whatever_made_the_destination():
+    with LateDevice() as device:
+        there = torch.ones(2, device=torch.device("cpu"))
+        torch.zeros(2).copy_(there)
+        assert device.reads == 1
+        torch.zeros(4)[1:3].copy_(there)
+        assert device.reads == 2
+        torch.zeros(2).copy_(torch.tensor([1.0, 2.0]) + 1)  # from the host to the host
+        torch.empty_like(there).copy_(there)
+        torch.zeros(2).to(there.device).copy_(there)  # to the device, and there
+        device.begin_forward()
+        torch.zeros(2).copy_(there)  # the model's own
+    assert device.reads == 2
+
+
+def test_what_was_made_without_naming_a_device_is_read_as_the_devices():
+    """A loop that was written for a CPU makes its flags so; on an accelerator it would raise."""
+    with LateDevice() as device:
+        assert torch.zeros(2).sum().item() == 0
+    assert device.reads == 1
+
+
+@pytest.mark.parametrize("lag", [1, None])
+@pytest.mark.parametrize("polls", [1, 3])
+def test_an_event_that_is_asked_again_and_again_is_over_in_the_end(lag, polls):
+    with LateDevice(lag, polls) as device:
+        slot, event = sent(torch.tensor(True))
+        assert [event.query() for _ in range(polls + 1)] == [False] * polls + [True]
+        assert slot
+        device.begin_forward()
+    assert device.own_step_waits == 1
+
+
+def test_asking_for_the_step_before_once_a_step_is_no_wait():
+    with LateDevice(None, 1) as device:
+        _, event = sent(torch.tensor(True))
+        assert not event.query()
+        device.begin_forward()
+        assert event.query()
+        device.begin_forward()
+    assert device.own_step_waits == 0

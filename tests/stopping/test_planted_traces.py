@@ -21,6 +21,7 @@ SAMPLED = {"do_sample": True, "sample_seed": 5, "eos": tuple(range(2, 18)), "eos
 LONG = {"rows": (tuple(range(3, 15)),), "eos_at": ()}
 STREAMED = {"streamed": True, "lag": 2}
 PROCESSOR = {"cache": "fresh", "raises": "processor", "raises_at": 2}
+TOO_MANY = {"raises_at": 0}
 STREAMER = {"raises": "streamer", "raises_at": 2}
 
 
@@ -37,6 +38,27 @@ TRACES = (
     (late_traces.stream_is_ended_after_an_error, ERROR, "ends of the RaisingStreamer", case_of(STREAMER)),
     (late_traces.stream_goes_on_after_an_error, ERROR, "calls of the RaisingStreamer", case_of(STREAMER)),
     (late_traces.model_keeps_a_mark, MATCHES, "model.config.late", case_of({})),
+    (late_traces.a_module_stays_in_training_mode, MATCHES, "model.model.embed_tokens.training", case_of({})),
+    (late_traces.a_module_keeps_an_attribute, MATCHES, "model.model.embed_tokens.seen", case_of({})),
+    (late_traces.a_hook_stays_registered, MATCHES, "model._forward_hooks", case_of({})),
+    (late_traces.a_weight_moves, MATCHES, "model.model.embed_tokens._parameters.weight", case_of({})),
+    (late_traces.a_module_is_marked_after_an_error, ERROR, "model.deferring", case_of(PROCESSOR)),
+    (late_traces.stop_check_is_kept_for_the_next_call, MATCHES, "sequences", case_of({"again": True})),
+    (late_traces.stop_check_is_kept_after_an_error, ERROR, "sequences", case_of({**PROCESSOR, "again": True})),
+    (
+        late_traces.error_of_the_step_too_many_comes_out,
+        ERROR,
+        "step too many",
+        case_of({"raises": "processor", **TOO_MANY}),
+    ),
+    (
+        late_traces.error_of_the_step_too_many_comes_out,
+        ERROR,
+        "step too many",
+        case_of({"raises": "criterion", "cache": "fresh", **TOO_MANY}),
+    ),
+    (late_traces.flag_is_copied_to_plain_memory_as_well, WAITS, "values read by the host", case_of({"lag": 2})),
+    (late_traces.own_step_is_polled, WAITS, "waits", case_of({"lag": 2, "polls": 3})),
     (late_traces.rows_are_counted_at_every_step, WAITS, "values read by the host", case_of({})),
     (late_traces.deferred_without_a_copy, WAITS, "values read by the host", case_of({})),
     (late_traces.deferred_without_a_copy, REFUSES, "deferral", case_of({"assistant": True})),
@@ -58,6 +80,18 @@ def fields(case, subject=Reference):
 def test_a_planted_trace_is_found_by_its_check(planted, check, field, case):
     with planted():
         assert fields(case).get(check) == field
+
+
+@pytest.mark.parametrize("lag", [1, 2])
+def test_a_loop_that_polls_the_step_before_comes_to_an_end_and_is_right(lag):
+    with late_traces.event_is_polled():
+        assert fields(case_of({**STREAMED, "lag": lag, "polls": 4})) == {}
+
+
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="this release has none")
+@pytest.mark.parametrize("hook", ["processor", "criterion"])
+def test_the_release_lets_the_error_of_a_hook_in_the_step_too_many_out(hook):
+    assert fields(case_of({"raises": hook, **TOO_MANY}), Installed) == {ERROR: "step too many"}
 
 
 @pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="caches of this release record in other ways")

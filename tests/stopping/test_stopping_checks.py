@@ -1,16 +1,23 @@
 """The checks of deferred stopping: where they apply, what they allow, what is drawn for them."""
 
+import re
+
 import pytest
 from hypothesis import given, seed
 from hypothesis import strategies as st
 from toolbox import CHECKS_OF, explored, small_case
 
 from conformance import upstream
+from conformance.build import Scenario
 from conformance.case import Case
+from conformance.errors import CaseRefused
 from conformance.judge import judge
-from conformance.plans.stopping import FILLED
+from conformance.options import Options
+from conformance.plainer import plainer_cases
+from conformance.plans.stopping import FILLED, StoppingPlan
 from conformance.profiles import exploring
 from conformance.records import read
+from conformance.reporting.summary import summarise
 from conformance.stopping.pairs import runs_of
 from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
@@ -96,6 +103,47 @@ def test_an_error_of_a_hook_leaves_no_trace(hook):
     assert judgement.verdicts[ERROR].status == "pass"
 
 
+@pytest.mark.parametrize("plan", [{}, {"cache": "fresh", "recording": True}, {"cache": "fresh", "again": True}])
+@pytest.mark.parametrize("hook", ["processor", "criterion"])
+def test_an_error_of_a_hook_in_the_step_too_many_does_not_show(hook, plan):
+    judgement = judged({"raises": hook, "raises_at": 0, **plan}, "mistral")
+    verdict = judgement.verdicts[ERROR]
+    assert verdict.status == "allowed"
+    assert "has raised in the undone step" in verdict.reason
+    assert "raises: in the step too many" in judgement.events
+
+
+def test_a_hook_may_be_told_the_number_of_the_call_in_the_step_too_many():
+    assert judged({"raises": "processor", "raises_at": 4}).verdicts[ERROR].status == "allowed"
+
+
+def test_a_hook_that_is_never_called_so_often_says_nothing():
+    verdict = judged({"raises": "processor", "raises_at": 6}).verdicts[ERROR]
+    assert (verdict.status, verdict.reason) == ("not-applicable", "the hook is not called so often")
+
+
+@pytest.mark.parametrize("architecture", ["llama", "rwkv", "qwen2_vl", "gemma3n_text"])
+@pytest.mark.parametrize("plan", [{}, {"cache": "fresh", "static": True}], ids=["made", "static"])
+def test_a_second_call_of_the_same_gives_the_same(architecture, plan):
+    assert judged({"again": True, **plan}, architecture).verdicts[MATCHES].status == "pass"
+
+
+class NeverDefers(Reference):
+    """Takes every call for one that stops at once."""
+
+    def generate(self, model, call):
+        return super().generate(model, call.replace(mechanism="decode"))
+
+
+def test_a_subject_that_never_defers_has_not_been_tested(folder):
+    plainly = {"steered": lambda case: case.replace(plan=StoppingPlan()), "examples": 8}
+    explored(folder, NeverDefers(), family="stopping", checks=[MATCHES], **plainly)
+    options = Options(checks=(MATCHES,), architectures=("llama",), report=str(folder))
+    made = summarise(options, seconds=1.0)
+    assert made["exit_code"] == 4
+    assert made["exit_reason"].startswith("not enough was exercised: stopping: deferred in none of")
+
+
 def test_a_step_that_cannot_be_taken_is_waited_for():
     verdict = judged({"cache": "fresh", "static": True, "room": 0}).verdicts[WAITS]
     assert (verdict.status, "no place" in verdict.reason) == ("not-applicable", True)
@@ -135,6 +183,40 @@ def test_what_is_drawn_fits_the_plan():
     assert {plan.cache for plan in plans} == {"made", "fresh", "filled"}
     assert {plan.lag for plan in plans} == {0, 1, 2}
     assert all(plan.passed_in or not (plan.recording or plan.quantised) or plan.uncached for plan in plans)
+
+
+def test_nothing_that_is_drawn_or_made_plainer_contradicts_itself():
+    for case in drawn():
+        Scenario(case)
+    for case in drawn()[::10]:
+        for plan in case.plan.plainer():
+            Scenario(case.replace(plan=plan))
+        for plainer in plainer_cases(case):
+            assert all(row < len(plainer.prompt.rows) for row, _ in plainer.settings.eos_at)
+
+
+CONTRADICTIONS = {
+    "room": ({"room": 0, "cache": "fresh"}, {}, "plan.room is of no effect without a static cache"),
+    "words": ({"words": "none"}, {}, "plan.words is of no effect without a cache that the caller passes"),
+    "uncached": ({"uncached": True, "cache": "fresh"}, {}, "plan.cache is of no effect without a cache"),
+    "raises at": ({"raises_at": 2}, {}, "plan.raises_at is of no effect without a hook that raises"),
+    "streamer": (
+        {"raises": "streamer", "raises_at": 0},
+        {},
+        "plan.raises_at is 0, and a streamer is told nothing of the step too many",
+    ),
+    "polls": ({"polls": 2}, {}, "plan.polls is of no effect without a device that is late"),
+    "row": ({}, {"eos_at": ((2, 0),)}, "settings.eos_at tells of row 2, and the prompt has 2"),
+    "criterion": ({}, {"row_stops": ((3, 0),)}, "settings.row_stops tells of row 3, and the prompt has 2"),
+    "token": ({}, {"eos": (64,)}, "settings.eos holds token 64, beyond the vocabulary of 64"),
+}
+
+
+@pytest.mark.parametrize(("plan", "settings", "why"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_stored_case_that_contradicts_itself_is_refused_in_a_line(plan, settings, why):
+    case = small_case(family="stopping", plan=plan, **{**EARLY, **settings})
+    with pytest.raises(CaseRefused, match=f"^{re.escape(why)}$"):
+        Scenario(case)
 
 
 def test_every_way_of_stopping_is_drawn():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -114,6 +115,69 @@ def model_keeps_a_mark():
     return _around_run(lambda decoding, stop, _: setattr(decoding.model.config, "late", stop.defers), _nothing)
 
 
+def a_module_stays_in_training_mode():
+    """Dropout is off in these models, so that nothing but the flag tells."""
+    return _around_run(lambda decoding, *_: decoding.model.get_input_embeddings().train(), _nothing)
+
+
+def a_module_keeps_an_attribute():
+    """How far the call came."""
+    return _around_run(
+        lambda decoding, *_: setattr(decoding.model.get_input_embeddings(), "seen", decoding.ids.shape[1]), _nothing
+    )
+
+
+def a_hook_stays_registered():
+    """One that counts forwards, say."""
+    return _around_run(lambda decoding, *_: decoding.model.register_forward_hook(lambda *_: None), _nothing)
+
+
+def a_weight_moves():
+    """By as little as can be, which the next call shows at the earliest."""
+    return _around_run(lambda decoding, *_: next(decoding.model.parameters()).data.mul_(1 + 2**-20), _nothing)
+
+
+def a_module_is_marked_after_an_error():
+    """That deferral was under way is not taken back."""
+    return _around_run(_nothing, lambda decoding, *_: setattr(decoding.model, "deferring", True))
+
+
+@contextmanager
+def _kept_with_the_model(forgotten: Callable[[bool], bool]) -> Iterator[None]:
+    """One stop check for all calls on a model, which keeps what its flag said last; `forgotten`: whether it is made
+    anew after a call that has raised, or has not.
+    """
+    right, kept = stopping.run, WeakKeyDictionary()
+
+    def run(decoding, outputs, stop, cache, room):
+        if stop.defers:
+            used = kept.setdefault(decoding.model, stop)
+            used.streamer, used.max_length, used.slots = stop.streamer, stop.max_length, stop.slots
+            used.issued = used.read = 0
+            stop = used
+        raised = True
+        try:
+            right(decoding, outputs, stop, cache, room)
+            raised = False
+        finally:
+            stop.stopped |= raised
+            if forgotten(raised):
+                kept.pop(decoding.model, None)
+
+    with patch.object(stopping, "run", run):
+        yield
+
+
+def stop_check_is_kept_for_the_next_call():
+    """The next call on the model begins as one that has stopped."""
+    return _kept_with_the_model(lambda _: False)
+
+
+def stop_check_is_kept_after_an_error():
+    """What is made anew at the end of a call is not where the call ends by an error."""
+    return _kept_with_the_model(lambda raised: not raised)
+
+
 @contextmanager
 def recording_is_cropped_at_the_end_only() -> Iterator[None]:
     """A layer with a window keeps every state of the call until its end."""
@@ -140,6 +204,48 @@ def rows_are_counted_at_every_step() -> Iterator[None]:
         return right(self, finished, tokens, length, fits)
 
     with patch.object(DeferredStopCheck, "__call__", call):
+        yield
+
+
+@contextmanager
+def flag_is_copied_to_plain_memory_as_well() -> Iterator[None]:
+    """Into a tensor that was made without naming a device, which is the host's, and not asynchronously."""
+    right = DeferredStopCheck.__call__
+
+    def call(self, finished, tokens, length, fits=True):
+        torch.zeros((), dtype=torch.bool).copy_(finished.all())
+        return right(self, finished, tokens, length, fits)
+
+    with patch.object(DeferredStopCheck, "__call__", call):
+        yield
+
+
+def _polled(self):
+    slot = self.slots[self.read % 2]
+    while not slot.event.query():
+        pass
+    self.read += 1
+    self.stopped = bool(slot.flag)
+    if self.streamer is not None:
+        self.streamer.put(slot.tokens.clone())
+
+
+@contextmanager
+def event_is_polled() -> Iterator[None]:
+    """No fault: the step before is asked for again and again in the place of waiting."""
+    with patch.object(DeferredStopCheck, "_read", _polled):
+        yield
+
+
+@contextmanager
+def own_step_is_polled() -> Iterator[None]:
+    """The step just issued is, which is a wait however it is called."""
+    right = DeferredStopCheck.__call__
+
+    def call(self, finished, tokens, length, **_):
+        return right(self, finished, tokens, length, fits=False)
+
+    with event_is_polled(), patch.object(DeferredStopCheck, "__call__", call):
         yield
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.subjects.reference import Reference
-from zoo import late_stops
+from zoo import late_stops, late_traces
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
 
@@ -76,6 +76,21 @@ FAULTS = (
         architecture="mistral",
         also=LEFT_BEHIND,
     ),
+    # These have a case of their own each in tests/stopping; here, how soon drawing meets them.
+    _late(LATE_ERROR, late_traces.error_of_the_step_too_many_comes_out, ("crash", "step too many"), rare=True),
+    _late(LATE, late_traces.a_module_keeps_an_attribute, ("added", "model.model.embed_tokens.seen"), rare=True),
+    _late(
+        LATE, late_traces.a_module_stays_in_training_mode, ("changed", "model.model.embed_tokens.training"), rare=True
+    ),
+    _late(
+        LATE,
+        late_traces.stop_check_is_kept_for_the_next_call,
+        *UNREAD,
+        ("length", "sequences"),
+        *LENGTHS,
+        rare=True,
+    ),
+    _late(LATE_WAITS, late_traces.own_step_is_polled, ("length", "waits"), rare=True),
     _late(LATE_WAITS, late_stops.own_step_is_waited_for, ("length", "waits")),
     _late(LATE_WAITS, late_stops.flag_is_read_as_well, ("length", "values read by the host")),
     _late(LATE_REFUSES, late_stops.deferral_is_never_refused, ("changed", "deferral"), architecture="mamba2"),

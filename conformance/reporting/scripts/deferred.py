@@ -13,6 +13,7 @@ from conformance.reporting.scripts.shown import shown
 ROWS = "all"
 WHOLE_OUTCOME = True
 UNSEEN = ("rng", "streamed", "forwards", "calls", "inputs", "generation_config", "model.", "keywords")
+INSTEAD = {"second": "deferred_again"}
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:

@@ -15,7 +15,7 @@ from conformance.reporting.scripts.late import deferred
 
 ROWS = "all"
 UNSEEN = ("error", "inputs", "generation_config", "model.", "keywords", "calls", "ends", "rng", "left")
-INSTEAD = {"next": "deferred_after_error"}
+INSTEAD = {"next": "deferred_after_error", "step too many": "deferred_hooked"}
 
 
 def recording(keywords: dict[str, Any]) -> dict[str, bool]:
