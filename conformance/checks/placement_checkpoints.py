@@ -8,6 +8,7 @@ from conformance.placing.comparing import compare_calls, other_weights
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import (
     can_run,
+    can_run_in_few_digits,
     described,
     draws_apart,
     is_whole,
@@ -49,11 +50,32 @@ def checkpoint_loads_as_saved(runs: Runs) -> Comparison:
 )
 @guarded(is_whole)
 def placed_weights_are_the_same(runs: Runs) -> Comparison:
-    """Each weight of a placed model, there or as its hook brings it, has the undispatched one's values and dtype."""
+    """Each weight of a placed model, there or as its hook brings it, has the undispatched one's values and dtype.
+
+    So have the buffers that are not saved, as they were when it was placed.
+    """
     own = of(runs)
     with own.present():
         wrong = other_weights(running_weights(own.unplaced.model), running_weights(own.placed.model))
-    return Comparison.of(Difference("changed", "weights", "as undispatched", wrong)) if wrong else Comparison()
+    if wrong:
+        return Comparison.of(Difference("changed", "weights", "as undispatched", wrong))
+    wrong = other_weights(own.unplaced.buffers, own.placed.buffers)
+    return Comparison.of(Difference("changed", "buffers", "as undispatched", wrong)) if wrong else Comparison()
+
+
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same", "no-op-reads-meta"], bitwise=True)
+@guarded(can_run_in_few_digits)
+@guarded(reads_nothing_on_meta)
+@guarded(draws_apart)
+def placed_matches_in_few_digits(runs: Runs) -> Comparison:
+    """Loaded in float16 or bfloat16, a placed model decodes bitwise as the same model does undispatched.
+
+    Both run the CPU's kernels on the same numbers, so that rounding is no excuse.
+    """
+    own = of(runs)
+    if own.placed_outcome.crash is not None:
+        return crash_difference(own.placed_outcome.crash, "the undispatched model works")
+    return compare_calls(own.placed_outcome, own.unplaced_outcome, 0.0)
 
 
 @check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"])

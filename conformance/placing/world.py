@@ -26,11 +26,13 @@ from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices, models
-from conformance.placing.loaded import Weights, change_one_weight, running_weights
+from conformance.placing.comparing import configs_of
+from conformance.placing.loaded import Weights, change_one_weight, running_weights, unsaved_buffers
 from conformance.placing.loaders import load_installed
 from conformance.placing.on_planned_map import wrong_plan
 from conformance.placing.recipe import Recipe, loaded_dtype, recipe_of
 from conformance.placing.refusing import refused_clearly
+from conformance.placing.whereabouts import Where, whereabouts
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
@@ -44,7 +46,8 @@ from conformance.simulation.tensors import NAME
 class Placed:
     """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded.
 
-    refused: the crash is a clear refusal.
+    where, buffers: where its tensors were, and what its unsaved buffers held, when it was placed; refused: the crash is
+    a clear refusal.
     """
 
     model: Any = None
@@ -52,6 +55,8 @@ class Placed:
     refused: bool = False
     holding: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, Where] = field(default_factory=dict)
+    buffers: Weights = field(default_factory=dict)
 
     @cached_property
     def report(self) -> PlacementReport:
@@ -172,13 +177,13 @@ class World:
 
     def _described(self, model: Any) -> Placed:
         """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
-        config = {"config": model.config.to_dict(), "generation_config": model.generation_config.to_dict()}
+        config = configs_of(model)
         upstream.one_kind_of_experts(model)
         if not self.plan.own_generate:
             model.generation_config = self.runs.scenario.plain_generation_config()
         held = {str(tensor.device) for tensor in named_tensors(model).values()}
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
-        return Placed(model, holding=places, config=config)
+        return Placed(model, holding=places, config=config, where=whereabouts(model), buffers=unsaved_buffers(model))
 
     def call(self, placed: Placed) -> tuple[Any, Call]:
         """Who decodes (None: the case's subject), and the case's call on a model."""

@@ -47,6 +47,17 @@ def _cannot_bring(hook: Any, owner: nn.Module, tensor_name: str, path: str) -> s
     return "its hook's copy is itself on meta" if value is None or value.is_meta else ""
 
 
+def brought_to(model: nn.Module, name: str) -> torch.device | None:
+    """The device to which a hook that offloads brings a tensor before its module runs; None where none does."""
+    module_name, _, tensor_name = name.rpartition(".")
+    for above, _ in _upwards(module_name, tensor_name):
+        for hook in hooks_of(model.get_submodule(above)):
+            inside = above == module_name or getattr(hook, "place_submodules", False)
+            if getattr(hook, "offload", False) and inside and hook.execution_device is not None:
+                return torch.device(hook.execution_device)
+    return None
+
+
 def may_be_brought(model: nn.Module, name: str) -> bool:
     """Whether code of the caller's own runs before the module of a tensor does, and may bring it: nobody can tell.
 
@@ -67,9 +78,9 @@ def runs_elsewhere(model: nn.Module, name: str, tensor: torch.Tensor) -> torch.d
     module_name, _, tensor_name = name.rpartition(".")
     for above, _ in _upwards(module_name, tensor_name):
         for hook in reversed(hooks_of(model.get_submodule(above))):
-            device = getattr(hook, "execution_device", None)
+            device = None if hasattr(hook, "prev_module_hook") else getattr(hook, "execution_device", None)
             if device is None or (above != module_name and not getattr(hook, "place_submodules", False)):
-                continue
+                continue  # a hook that knows another one's module brings the whole of its own
             number = tensor.device.type == "cpu" and not tensor.dim()
             return None if number or same_device(tensor.device, torch.device(device)) else torch.device(device)
     return None
