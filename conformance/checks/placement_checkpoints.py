@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.checks.placement import PLACEMENT
 from conformance.compare import crash_difference
 from conformance.placing.comparing import compare_calls, other_weights
@@ -18,9 +20,12 @@ from conformance.placing.guards import (
 )
 from conformance.placing.loaded import not_as_saved, running_weights
 from conformance.placing.world import World
+from conformance.plans.placement import PlacementPlan
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
+
+MATCHES = "placed-matches-unplaced"
 
 
 @check(PLACEMENT, bitwise=True, script="loaded")
@@ -70,12 +75,23 @@ def placed_weights_are_the_same(runs: Runs) -> Comparison:
 def placed_matches_in_few_digits(runs: Runs) -> Comparison:
     """Loaded in float16 or bfloat16, a placed model decodes bitwise as the same model does undispatched.
 
-    Both run the CPU's kernels on the same numbers, so that rounding is no excuse.
+    That one is wholly on one device of the kind that the placed one runs on: both run the same kernels on the same
+    numbers, so that rounding is no excuse.
     """
     own = of(runs)
     if own.placed_outcome.crash is not None:
-        return crash_difference(own.placed_outcome.crash, "the undispatched model works")
-    return compare_calls(own.placed_outcome, own.unplaced_outcome, 0.0)
+        found = crash_difference(own.placed_outcome.crash, "the undispatched model works")
+        return replace(found, blocked_by=MATCHES if _raises_in_its_own_dtype(runs) else "")
+    if own.alone_outcome.crash is not None:
+        return Comparison(not_applicable="the undispatched model raises on an accelerator")
+    return compare_calls(own.placed_outcome, own.alone_outcome, 0.0)
+
+
+def _raises_in_its_own_dtype(runs: Runs) -> bool:
+    """Whether the same placed model raises in the dtype that it has, too: then digits have no part in it."""
+    plan: PlacementPlan = runs.case.plan
+    whole = Runs(runs.case.replace(plan=plan.replace(loaded_as="")), runs.subject)
+    return can_run(whole) is None and of(whole).placed_outcome.crash is not None
 
 
 @check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"])

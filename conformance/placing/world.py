@@ -5,6 +5,7 @@ Simulated devices are present only while something of the case runs.
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 import weakref
@@ -213,6 +214,19 @@ class World:
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model."""
         return self.outcome(self.unplaced)
+
+    @cached_property
+    def alone_outcome(self) -> Outcome:
+        """The call on the undispatched model, wholly on one device of the kind that the placed one runs on.
+
+        Devices of a kind compute alike; an accelerator takes another way through attention than the CPU, for one.
+        """
+        kind, found = self.plan.hardware, self.placed.where.values()
+        if kind not in {device.type for where in found for device in (where.held, where.brought) if device}:
+            return self.unplaced_outcome
+        with self.present():
+            alone = Placed(copy.deepcopy(self.unplaced.model).to(f"{kind}:0"))
+        return self.outcome(alone)
 
     @cached_property
     def placed_outcome(self) -> Outcome:
