@@ -22,6 +22,7 @@ SCRIPT = dedent("""
     from conformance.simulation.late import LateDevice
     from conformance.simulation.ledger import LEDGER, OutOfMemory
     from conformance.simulation.meta_reads import MetaReads
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
     from toolbox import small_case
     from conformance.build import Scenario
 
@@ -48,6 +49,38 @@ SCRIPT = dedent("""
         said["meta"] = refused(lambda: there @ torch.empty(4, 4, device="meta"))
         said["a number"] = refused(lambda: there + torch.tensor(1.0))
         said["an index on the cpu"] = refused(lambda: there[torch.tensor([0])])
+        absent = {
+            "to": lambda: plain.to("sim:2"), "from another": lambda: there.to("sim:2"),
+            "no such": lambda: there.to("sim:9"),
+            "made": lambda: torch.zeros(2, device="sim:2"), "like": lambda: torch.zeros_like(there, device="sim:2"),
+            "current": lambda: torch.sim.set_device(2), "memory": lambda: torch.sim.mem_get_info(2),
+        }
+        said["absent devices"] = {name: refused(call) for name, call in absent.items()}
+        made = {f"{kind}_like": getattr(torch, f"{kind}_like") for kind in ("empty", "zeros", "ones", "rand", "randn")}
+        made |= {f"new_{kind}": lambda one, device, make=f"new_{kind}": getattr(one, make)((2,), device=device)
+                 for kind in ("empty", "zeros", "ones")}
+        made["full_like"] = lambda one, device: torch.full_like(one, 2.0, device=device)
+        made["randint_like"] = lambda one, device: torch.randint_like(one, 3, device=device)
+        made["new_full"] = lambda one, device: one.new_full((2,), 2.0, device=device)
+        made["new_empty_strided"] = lambda one, device: one.new_empty_strided((2,), (1,), device=device)
+        made["to"] = lambda one, device: one.to(device)
+        places = ("meta", "cpu", "sim:1", "sim:0")
+        said["made elsewhere"] = {name: [str(make(there, device=place).device) for place in places]
+                                  for name, make in made.items()}
+        moves = sum(LEDGER.transfers.values())
+        there.to("meta")
+        said["moves to meta"] = sum(LEDGER.transfers.values()) - moves
+        padded, lengths = torch.rand(2, 4, 3), torch.tensor([4, 2])
+        packed = pack_padded_sequence(padded.to("sim:0"), lengths, batch_first=True)
+        again, back = pad_packed_sequence(packed, batch_first=True)
+        right = pad_packed_sequence(pack_padded_sequence(padded, lengths, batch_first=True), batch_first=True)[0]
+        said["packed"] = [str(one.device) for one in (packed.data, packed.batch_sizes, again, back)]
+        said["packed values"] = torch.equal(again.cpu(), right)
+        said["lengths there"] = refused(
+            lambda: torch._VF._pack_padded_sequence(padded.to("sim:0"), lengths.to("sim:0"), True))
+        with MetaReads() as watch:
+            pack_padded_sequence(padded.to("sim:0"), lengths, batch_first=True)
+        said["packed mixes"] = dict(watch.mixed)
         before = torch.sim.mem_get_info(1)
         some = torch.zeros(100, device="sim:1")
         said["memory"] = [before, torch.sim.mem_get_info(1), refused(lambda: torch.zeros(200, device="sim:1"))]
@@ -92,7 +125,9 @@ SCRIPT = dedent("""
         torch.mm(torch.ones(2, 2), torch.empty(2, 2, device="meta"))
         torch.empty(2, device="meta") + 1
         torch.ones(2).to("meta")
-    said["meta reads"] = dict(watch.reads)
+        on_meta = torch.empty(2, device="meta")
+        on_meta.is_pinned(), on_meta.is_same_size(torch.ones(2)), torch.randint_like(on_meta, 3, device="cpu")
+    said["meta reads"] = [dict(watch.reads), dict(watch.mixed)]
     print(json.dumps(said))
 """)
 
@@ -168,4 +203,22 @@ def test_an_event_stands_for_the_copies_from_its_device(said):
 
 
 def test_only_what_reads_meta_is_counted(said):
-    assert said["meta reads"] == {"aten::mm": 1}
+    assert said["meta reads"] == [{"aten::mm": 1}, {}]
+
+
+def test_a_device_that_is_not_there_is_refused(said):
+    assert len(said["absent devices"]) == 7
+    assert all("invalid device ordinal" in refusal for refusal in said["absent devices"].values())
+
+
+def test_what_is_made_elsewhere_is_there(said):
+    assert len(said["made elsewhere"]) == 13
+    assert all(found == ["meta", "cpu", "sim:1", "sim:0"] for found in said["made elsewhere"].values())
+    assert said["moves to meta"] == 0
+
+
+def test_lengths_of_packed_sequences_are_on_the_cpu(said):
+    assert said["packed"] == ["sim:0", "cpu", "sim:0", "cpu"]
+    assert said["packed values"]
+    assert said["lengths there"].startswith("RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor")
+    assert said["packed mixes"] == {}

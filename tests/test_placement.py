@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from toolbox import CHECKS_OF, small_case
-from zoo.placements import Placer, RotaryLeftBehind
+from zoo.placements import ChangesWhatItPasses, Placer
 
 from conformance.build import Scenario
 from conformance.case import parse_case
@@ -202,15 +202,15 @@ def test_a_case_that_ties_weights_of_its_own_is_placed_as_it_is():
         models.make(scenario_of(tied=tied), "tied blocks")
 
 
-class NamesTheSame(RotaryLeftBehind):
-    """Loses values, and names another that does, as a way in which the release does it."""
+class NamesTheSame(ChangesWhatItPasses):
+    """Passes on other values, and names another that does, as a way in which the release does it."""
 
     def also_installed(self, check):
-        return (RotaryLeftBehind(),) if check == MATCHES else ()
+        return (ChangesWhatItPasses(),) if check == MATCHES else ()
 
 
-class NamesARightOne(RotaryLeftBehind):
-    """Loses values, and names one that does not."""
+class NamesARightOne(ChangesWhatItPasses):
+    """Passes on other values, and names one that does not."""
 
     def also_installed(self, _):
         return (Placer(),)
@@ -219,7 +219,7 @@ class NamesARightOne(RotaryLeftBehind):
 @pytest.mark.parametrize(
     ("subject", "verdict"),
     [
-        (RotaryLeftBehind(), ("fail", "")),
+        (ChangesWhatItPasses(), ("fail", "")),
         (NamesARightOne(), ("fail", "")),
         (NamesTheSame(), ("blocked-by", f"installed {MATCHES}")),
     ],

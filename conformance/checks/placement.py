@@ -190,7 +190,10 @@ def _not_as_before(unplaced: Placed, again: Placed, when: str) -> Difference | N
 @check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="configured")
 @guarded(was_placed)
 def placement_changes_no_config(runs: Runs) -> Comparison:
-    """Placing a model leaves its config and its generation config as the same loader makes them without a map."""
+    """Placing a model leaves its config and its generation config as the same loader makes them without a map.
+
+    So it does with what is in evaluation mode, and with the implementation of attention.
+    """
     own = of(runs)
     for path, how in config_changes(own.unplaced.config, own.placed.config).items():
         return Comparison.of(Difference("changed", path, "as without a placement", how))

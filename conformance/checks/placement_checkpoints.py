@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.checks.placement import PLACEMENT
 from conformance.compare import crash_difference
 from conformance.placing.comparing import compare_calls, other_weights
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import (
     can_run,
+    can_run_in_few_digits,
     described,
     draws_apart,
     is_whole,
@@ -17,9 +20,12 @@ from conformance.placing.guards import (
 )
 from conformance.placing.loaded import not_as_saved, running_weights
 from conformance.placing.world import World
+from conformance.plans.placement import PlacementPlan
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
+
+MATCHES = "placed-matches-unplaced"
 
 
 @check(PLACEMENT, bitwise=True, script="loaded")
@@ -49,11 +55,43 @@ def checkpoint_loads_as_saved(runs: Runs) -> Comparison:
 )
 @guarded(is_whole)
 def placed_weights_are_the_same(runs: Runs) -> Comparison:
-    """Each weight of a placed model, there or as its hook brings it, has the undispatched one's values and dtype."""
+    """Each weight of a placed model, there or as its hook brings it, has the undispatched one's values and dtype.
+
+    So have the buffers that are not saved, as they were when it was placed.
+    """
     own = of(runs)
     with own.present():
         wrong = other_weights(running_weights(own.unplaced.model), running_weights(own.placed.model))
-    return Comparison.of(Difference("changed", "weights", "as undispatched", wrong)) if wrong else Comparison()
+    if wrong:
+        return Comparison.of(Difference("changed", "weights", "as undispatched", wrong))
+    wrong = other_weights(own.unplaced.buffers, own.placed.buffers)
+    return Comparison.of(Difference("changed", "buffers", "as undispatched", wrong)) if wrong else Comparison()
+
+
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same", "no-op-reads-meta"], bitwise=True)
+@guarded(can_run_in_few_digits)
+@guarded(reads_nothing_on_meta)
+@guarded(draws_apart)
+def placed_matches_in_few_digits(runs: Runs) -> Comparison:
+    """Loaded in float16 or bfloat16, a placed model decodes bitwise as the same model does undispatched.
+
+    That one is wholly on one device of the kind that the placed one runs on: both run the same kernels on the same
+    numbers, so that rounding is no excuse.
+    """
+    own = of(runs)
+    if own.placed_outcome.crash is not None:
+        found = crash_difference(own.placed_outcome.crash, "the undispatched model works")
+        return replace(found, blocked_by=MATCHES if _raises_in_its_own_dtype(runs) else "")
+    if own.alone_outcome.crash is not None:
+        return Comparison(not_applicable="the undispatched model raises on an accelerator")
+    return compare_calls(own.placed_outcome, own.alone_outcome, 0.0)
+
+
+def _raises_in_its_own_dtype(runs: Runs) -> bool:
+    """Whether the same placed model raises in the dtype that it has, too: then digits have no part in it."""
+    plan: PlacementPlan = runs.case.plan
+    whole = Runs(runs.case.replace(plan=plan.replace(loaded_as="")), runs.subject)
+    return can_run(whole) is None and of(whole).placed_outcome.crash is not None
 
 
 @check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"])

@@ -85,6 +85,21 @@ def other_weights(expected: Mapping[str, torch.Tensor], got: Mapping[str, torch.
     return None
 
 
+def configs_of(model: Any) -> dict[str, Any]:
+    """What a model is, beside its weights: its configs, which modules train, and how each config attends."""
+    configs = [config for module in model.modules() if (config := getattr(module, "config", None)) is not None]
+    return {
+        "config": model.config.to_dict(),
+        "generation_config": model.generation_config.to_dict(),
+        "training": sorted(name or "the model" for name, module in model.named_modules() if module.training),
+        "attention": {config.model_type: config._attn_implementation for config in configs if _attends(config)},
+    }
+
+
+def _attends(config: Any) -> bool:
+    return hasattr(config, "model_type") and hasattr(config, "_attn_implementation")
+
+
 def config_changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> dict[str, str]:
     """What differs between two nested configs: dotted name → how."""
     found: dict[str, str] = {}

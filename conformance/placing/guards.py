@@ -83,11 +83,26 @@ def came_apart(runs: Runs) -> bool:
 
 
 def can_run(runs: Runs) -> str | None:
-    """Why the placed and the undispatched model cannot be compared."""
+    """Why the placed and the undispatched model cannot be compared within a bound."""
     if reason := is_whole(runs):
         return reason
     if of(runs).dtype != of(runs).base.dtype:
         return "it is loaded in a dtype of few digits, where rounding decides: its weights are compared"
+    return _works_undispatched(runs)
+
+
+def can_run_in_few_digits(runs: Runs) -> str | None:
+    """Why they cannot be compared in a dtype of few digits."""
+    if reason := is_whole(runs):
+        return reason
+    if of(runs).dtype == of(runs).base.dtype:
+        return "it is loaded in the dtype that it has"
+    if runs.case.plan.accelerated and not runs.case.plan.simulated:
+        return "a real device has kernels of its own, and rounding decides"
+    return _works_undispatched(runs)
+
+
+def _works_undispatched(runs: Runs) -> str | None:
     if runs.case.plan.mode == "offloaded cache" and not torch.cuda.is_available():
         return "an offloaded cache needs CUDA"
     crash = of(runs).unplaced_outcome.crash

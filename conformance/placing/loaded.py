@@ -19,7 +19,7 @@ def running_weights(model: Any) -> Weights:
     """By name, what is there when a module runs, on the CPU: a tensor that is saved, or what a hook puts in its place.
 
     A hook gives it the dtype of what it replaces. What none brings is left out: that is a matter of stranded weights.
-    Buffers that are not saved are left out, too: a forward may change them.
+    Buffers that are not saved are left out, too: a forward may change them (`unsaved_buffers`).
     """
     found: Weights = {}
     saved = model.state_dict()
@@ -32,6 +32,13 @@ def running_weights(model: Any) -> Weights:
         if value is not None and not value.is_meta:
             found[name] = value.detach().cpu().to(tensor.dtype)
     return found
+
+
+def unsaved_buffers(model: Any) -> Weights:
+    """By name, the buffers that are not saved, as they are now, on the CPU; a forward may change them."""
+    saved = model.state_dict()
+    named = model.named_buffers(remove_duplicate=False)
+    return {name: one.detach().cpu().clone() for name, one in named if name not in saved and not one.is_meta}
 
 
 def not_as_saved(saved: Any, loaded: Any) -> str | None:

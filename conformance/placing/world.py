@@ -5,6 +5,7 @@ Simulated devices are present only while something of the case runs.
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 import weakref
@@ -26,12 +27,21 @@ from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices, models
+from conformance.placing.comparing import configs_of
 from conformance.placing.given import a_model, a_recipe
-from conformance.placing.loaded import Weights, change_one_weight, in_dtypes, other_dtypes, running_weights
+from conformance.placing.loaded import (
+    Weights,
+    change_one_weight,
+    in_dtypes,
+    other_dtypes,
+    running_weights,
+    unsaved_buffers,
+)
 from conformance.placing.loaders import load_installed
 from conformance.placing.on_planned_map import wrong_plan
 from conformance.placing.recipe import Recipe, loaded_dtype, recipe_of
 from conformance.placing.refusing import refused_clearly
+from conformance.placing.whereabouts import Where, whereabouts
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
@@ -45,7 +55,8 @@ from conformance.simulation.tensors import NAME
 class Placed:
     """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded.
 
-    refused: the crash is a clear refusal.
+    where, buffers: where its tensors were, and what its unsaved buffers held, when it was placed; refused: the crash is
+    a clear refusal.
     """
 
     model: Any = None
@@ -53,6 +64,8 @@ class Placed:
     refused: bool = False
     holding: tuple[str, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, Where] = field(default_factory=dict)
+    buffers: Weights = field(default_factory=dict)
 
     @cached_property
     def report(self) -> PlacementReport:
@@ -208,14 +221,14 @@ class World:
 
     def _described(self, model: Any) -> Placed:
         """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
-        config = {"config": model.config.to_dict(), "generation_config": model.generation_config.to_dict()}
+        config = configs_of(model)
         upstream.one_kind_of_experts(model)
         if not self.plan.own_generate:
             model.generation_config = self.runs.scenario.plain_generation_config()
         saved = model.state_dict()  # constants that are not saved are no weights, and may be anywhere
         held = {str(tensor.device) for name, tensor in named_tensors(model).items() if name in saved}
         places = tuple(sorted("offloaded" if place == "meta" else place for place in held))
-        return Placed(model, holding=places, config=config)
+        return Placed(model, holding=places, config=config, where=whereabouts(model), buffers=unsaved_buffers(model))
 
     def call(self, placed: Placed) -> tuple[Any, Call]:
         """Who decodes (None: the case's subject), and the case's call on a model."""
@@ -245,6 +258,19 @@ class World:
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model."""
         return self.outcome(self.unplaced)
+
+    @cached_property
+    def alone_outcome(self) -> Outcome:
+        """The call on the undispatched model, wholly on one device of the kind that the placed one runs on.
+
+        Devices of a kind compute alike; an accelerator takes another way through attention than the CPU, for one.
+        """
+        kind, found = self.plan.hardware, self.placed.where.values()
+        if kind not in {device.type for where in found for device in (where.held, where.brought) if device}:
+            return self.unplaced_outcome
+        with self.present():
+            alone = Placed(copy.deepcopy(self.unplaced.model).to(f"{kind}:0"))
+        return self.outcome(alone)
 
     @cached_property
     def placed_outcome(self) -> Outcome:

@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.module import _global_forward_pre_hooks
+
+BRING_NOTHING = ("WeightNorm", "SpectralNorm")  # hooks of torch's own that compute a weight from others
 
 
 def is_replaced(model: nn.Module, name: str) -> bool:
@@ -42,6 +45,50 @@ def _cannot_bring(hook: Any, owner: nn.Module, tensor_name: str, path: str) -> s
     except Exception as error:  # noqa: BLE001 - a missing file, key or map: it cannot bring it
         return f"its hook has no copy of it ({type(error).__name__})"
     return "its hook's copy is itself on meta" if value is None or value.is_meta else ""
+
+
+def brought_to(model: nn.Module, name: str) -> torch.device | None:
+    """The device to which a hook that offloads brings a tensor before its module runs; None where none does."""
+    module_name, _, tensor_name = name.rpartition(".")
+    for above, _ in _upwards(module_name, tensor_name):
+        for hook in hooks_of(model.get_submodule(above)):
+            inside = above == module_name or getattr(hook, "place_submodules", False)
+            if getattr(hook, "offload", False) and inside and hook.execution_device is not None:
+                return torch.device(hook.execution_device)
+    return None
+
+
+def may_be_brought(model: nn.Module, name: str) -> bool:
+    """Whether code of the caller's own runs before the module of a tensor does, and may bring it: nobody can tell.
+
+    torch's own hooks (`register_forward_pre_hook`) on the module, on one around it, or on all modules.
+    """
+    if _global_forward_pre_hooks:
+        return True
+    above = [model.get_submodule(path) for path, _ in _upwards(name.rpartition(".")[0], "")]
+    return any(type(hook).__name__ not in BRING_NOTHING for one in above for hook in one._forward_pre_hooks.values())
+
+
+def runs_elsewhere(model: nn.Module, name: str, tensor: torch.Tensor) -> torch.device | None:
+    """The device on which hooks run the module of a tensor that is held, where the tensor is on another; else None.
+
+    That is what the module's own hooks say, else the nearest one around it that also places what is inside. A number
+    on the CPU serves on any device.
+    """
+    module_name, _, tensor_name = name.rpartition(".")
+    for above, _ in _upwards(module_name, tensor_name):
+        for hook in reversed(hooks_of(model.get_submodule(above))):
+            device = None if hasattr(hook, "prev_module_hook") else getattr(hook, "execution_device", None)
+            if device is None or (above != module_name and not getattr(hook, "place_submodules", False)):
+                continue  # a hook that knows another one's module brings the whole of its own
+            number = tensor.device.type == "cpu" and not tensor.dim()
+            return None if number or same_device(tensor.device, torch.device(device)) else torch.device(device)
+    return None
+
+
+def same_device(one: torch.device, other: torch.device) -> bool:
+    """Whether two names are one device; one without a number stands for any of its kind."""
+    return one.type == other.type and (one.index == other.index or None in (one.index, other.index))
 
 
 def brought_from(model: nn.Module, name: str) -> torch.Tensor | None:

@@ -13,13 +13,20 @@ reads is not brought then, and no hook tells; something small to run does, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 
-from conformance.reference.bringing import brought_from, hooks_of, is_replaced, not_brought
+from conformance.reference.bringing import (
+    brought_from,
+    hooks_of,
+    is_replaced,
+    may_be_brought,
+    not_brought,
+    runs_elsewhere,
+)
+from conformance.reference.placement_report import PlacementError, PlacementReport
 from conformance.reference.planner import DevicePlan, DoesNotFit, plan_device_map
 from conformance.reference.tying import named_tensors, tied_groups
 from conformance.simulation.meta_reads import MetaReads
@@ -27,84 +34,59 @@ from conformance.simulation.meta_reads import MetaReads
 __all__ = ["DevicePlan", "DoesNotFit", "PlacementError", "PlacementReport", "audit_placement", "plan_device_map"]
 
 
-class PlacementError(RuntimeError):
-    """A model that cannot run where its weights are; the message names each weight, and what to do."""
-
-    def __init__(self, report: PlacementReport) -> None:
-        self.report = report
-        super().__init__(str(report))
-
-
-@dataclass(frozen=True)
-class PlacementReport:
-    """What is wrong with a placed model; every list is empty when nothing is.
-
-    stranded: parameter or buffer that will not be there when its module runs → why; split: tied group → where its
-    members are; unmapped: modules with weights that `hf_device_map` does not cover; mapless: offloaded, and no map
-    at all, though something is stranded or several devices run: `cpu_offload` and `disk_offload`, on one device, give
-    none. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
-    moved there. The model runs all the same, and nothing is wrong with it.
-    """
-
-    stranded: dict[str, str] = field(default_factory=dict)
-    split: dict[tuple[str, ...], str] = field(default_factory=dict)
-    unmapped: tuple[str, ...] = ()
-    mapless: bool = False
-    input_device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    ids_would_be_lost: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.stranded or self.split or self.unmapped or self.mapless)
-
-    def raise_if_wrong(self) -> None:
-        """Raise PlacementError when anything is wrong."""
-        if not self.ok:
-            raise PlacementError(self)
-
-    def lines(self) -> Iterator[str]:
-        """One line for each thing that is wrong."""
-        for name, why in self.stranded.items():
-            yield f"{name} cannot be used where it is: {why}; load it, or map its module to a device that holds it"
-        for group, where in self.split.items():
-            yield f"tied weights {', '.join(group)} are no longer one: {where}; map their modules to one device"
-        for module in self.unmapped:
-            yield f"{module or 'the model'} is missing from hf_device_map: add it to the device map"
-        if self.mapless:
-            yield "weights are on meta and the model has no hf_device_map: it was not dispatched; dispatch it"
-
-    def __str__(self) -> str:
-        lines = [*self.lines()] or ["every weight is where its module finds it"]
-        if self.ids_would_be_lost:
-            lines.append(f"model.device is meta: put token ids on {self.input_device}, and give generate a prompt")
-        return "\n".join(lines)
-
-
 def audit_placement(model: nn.Module, trial: Callable[[], Any] | None = None) -> PlacementReport:
-    """What keeps a placed model from running; reads offloaded weights.
+    """What keeps a placed model from running; reads offloaded weights. Modules around the model may be its wrappers.
 
     trial: something small that runs the model, as one forward: what it reads on `meta` is named, too. Without one,
-    nothing is run. An exception of its own, where it has read nothing there, passes through.
+    nothing is run, and a weight on `meta` that a hook of the caller's own (`register_forward_pre_hook`) may bring is
+    unknown, as is a declared tie that names nothing, where a head was replaced. An exception of the trial's own, where
+    it has read nothing on `meta`, passes through.
     """
     tensors = named_tensors(model)
     replaced = {name for name in tensors if is_replaced(model, name)}
     asked = [name for name, tensor in tensors.items() if tensor.is_meta or name in replaced]
-    stranded = {name: why for name in asked if (why := not_brought(model, name))}
+    missing = {name: why for name in asked if (why := not_brought(model, name))}
+    maybe = {name for name in missing if may_be_brought(model, name)}
+    stranded = {name: why for name, why in missing.items() if name not in maybe}
+    unknown = [f"whether {name}, which is on meta, is brought by a hook that is not accelerate's" for name in maybe]
     if trial is not None and not stranded:
-        stranded = _read_in_vain(model, trial)
+        stranded, unknown = {name: missing.get(name, why) for name, why in _read_in_vain(model, trial).items()}, []
+    held = {name: tensor for name, tensor in tensors.items() if name not in asked}
+    untold: list[str] = []
     split = {
         group: where
-        for group in tied_groups(model)
-        if (where := _split(model, group, tensors, stranded, replaced)) is not None
+        for group in tied_groups(model, untold)
+        if (where := _split(model, group, tensors, missing, replaced)) is not None
     }
-    device_map = getattr(model, "hf_device_map", None)
+    unknown += [f"what is tied: {why}" for why in untold]
+    maps = dispatched(model)
     on_meta = any(tensor.is_meta for tensor in tensors.values())
-    mapless = device_map is None and on_meta and (bool(stranded) or len(_run_on(model)) > 1)
-    unmapped = _unmapped(model.state_dict(), device_map) if device_map is not None else ()
     first = next(model.parameters(), None)  # which `model.device` is taken from
-    lost = first is not None and first.is_meta
-    return PlacementReport(stranded, split, unmapped, mapless, input_device(model), lost)
+    return PlacementReport(
+        stranded,
+        _elsewhere(model, held),
+        split,
+        tuple(name for prefix, inner in maps.items() for name in _unmapped(prefix, inner)),
+        not maps and on_meta and (bool(stranded) or len(_run_on(model)) > 1),
+        input_device(model),
+        first is not None and first.is_meta,
+        tuple(sorted(unknown)),
+    )
+
+
+def dispatched(model: nn.Module) -> dict[str, nn.Module]:
+    """Name → module, of those that have a device map of their own: the model, or what a wrapper has inside it."""
+    found: dict[str, nn.Module] = {}
+    for name, module in model.named_modules():
+        inside = any(outer == "" or name.startswith(f"{outer}.") for outer in found)
+        if not inside and vars(module).get("hf_device_map") is not None:
+            found[name] = module
+    return found
+
+
+def _elsewhere(model: nn.Module, held: Mapping[str, torch.Tensor]) -> dict[str, str]:
+    found = ((name, tensor, runs_elsewhere(model, name, tensor)) for name, tensor in held.items())
+    return {name: f"{tensor.device} and its module runs on {where}" for name, tensor, where in found if where}
 
 
 def _read_in_vain(model: nn.Module, trial: Callable[[], Any]) -> dict[str, str]:
@@ -127,16 +109,23 @@ def _run_on(model: nn.Module) -> set[torch.device]:
 
 def input_device(model: nn.Module) -> torch.device:
     """Where token ids belong: where the hook of the input embeddings runs them, else where their weight is."""
-    try:
-        embeddings = getattr(model, "get_input_embeddings", lambda: None)()
-    except NotImplementedError:  # a model of several embeddings that names none
-        embeddings = None
-    for module in (embeddings, model):
-        for hook in hooks_of(module) if module is not None else ():
+    embeddings = _embeddings(model)
+    for module in (*(embeddings.modules() if embeddings is not None else ()), model):
+        for hook in hooks_of(module):
             if getattr(hook, "execution_device", None) is not None:
                 return torch.device(hook.execution_device)
     first = next((embeddings or model).parameters(), None)
     return torch.device("cpu") if first is None or first.is_meta else first.device
+
+
+def _embeddings(model: nn.Module) -> Any:
+    """The input embeddings of a model, or of the first one inside a wrapper; None of one that names none."""
+    named = (getattr(module, "get_input_embeddings", None) for module in model.modules())
+    get = next((method for method in named if method is not None), None)
+    try:
+        return get() if get is not None else None
+    except NotImplementedError:  # a model of several embeddings
+        return None
 
 
 def _split(
@@ -164,11 +153,12 @@ def _split(
     return None
 
 
-def _unmapped(tensors: Mapping[str, torch.Tensor], device_map: Mapping[str, Any]) -> tuple[str, ...]:
+def _unmapped(prefix: str, model: nn.Module) -> Iterator[str]:
     """The modules with weights of their own that no entry of the map covers; constants that are not saved are none."""
+    device_map: Mapping[str, Any] = vars(model)["hf_device_map"]
     found = {
         name.rpartition(".")[0]
-        for name in tensors
+        for name in model.state_dict()
         if not any(entry in ("", name) or name.startswith(f"{entry}.") for entry in device_map)
     }
-    return tuple(sorted(found))
+    yield from sorted(f"{prefix}.{name}".strip(".") for name in found)

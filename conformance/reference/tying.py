@@ -47,18 +47,33 @@ def expand(declared: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-def declared_pairs(model: nn.Module) -> dict[str, str]:
-    """Target → source over all models inside `model`, each in its own names and under its own config."""
+def declared_pairs(model: nn.Module, untold: list[str] | None = None) -> dict[str, str]:
+    """Target → source over all models inside `model`, each in its own names and under its own config.
+
+    untold: gets why an entry names nothing here, as where a head was replaced or wrapped; without it, such an entry
+    raises TyingError.
+    """
     pairs: dict[str, str] = {}
     for prefix, module in model.named_modules(remove_duplicate=False):
-        declared = getattr(type(module), "_tied_weights_keys", None)
-        config: Any = getattr(module, "config", None)
-        if not isinstance(declared, Mapping) or not getattr(config, "tie_word_embeddings", False):
-            continue
         dot = f"{prefix}." if prefix else ""
-        own = expand(declared, named_tensors(module))
-        pairs |= {dot + target: dot + source for target, source in own.items()}
+        for target, source in _declared(module).items():
+            try:
+                own = expand({target: source}, named_tensors(module))
+            except TyingError as error:
+                if untold is None:
+                    raise
+                untold.append(f"{error} of {prefix or 'the model'}")
+                continue
+            pairs |= {dot + one: dot + other for one, other in own.items()}
     return pairs
+
+
+def _declared(module: nn.Module) -> Mapping[str, str]:
+    """What one model declares under its config. Some take the declaration of their class back for themselves."""
+    config: Any = getattr(module, "config", None)
+    declared = vars(module).get("_tied_weights_keys", getattr(type(module), "_tied_weights_keys", None))
+    tied = isinstance(declared, Mapping) and getattr(config, "tie_word_embeddings", False)
+    return declared if tied else {}
 
 
 def shared_pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
@@ -70,9 +85,12 @@ def shared_pairs(model: nn.Module) -> Iterator[tuple[str, str]]:
         first.setdefault(id(tensor), name)
 
 
-def tied_groups(model: nn.Module) -> list[tuple[str, ...]]:
-    """Sorted groups of at least two names that are one parameter, by declaration or because they are one object."""
-    return merged([*declared_pairs(model).items(), *shared_pairs(model)])
+def tied_groups(model: nn.Module, untold: list[str] | None = None) -> list[tuple[str, ...]]:
+    """Sorted groups of at least two names that are one parameter, by declaration or because they are one object.
+
+    untold: as of `declared_pairs`.
+    """
+    return merged([*declared_pairs(model, untold).items(), *shared_pairs(model)])
 
 
 def merged(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:

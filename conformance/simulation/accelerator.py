@@ -60,35 +60,30 @@ def _kernel_of(name: str) -> Any:
     return lambda *args, **kwargs: tensors.run(func, args, kwargs)
 
 
-class _State:
-    present = 0
-    current = 0
-
-
 @contextmanager
 def devices(count: int = DEVICES, limits: Mapping[int, int] | None = None) -> Iterator[None]:
-    """`count` devices are present inside, with `limits` bytes each; the ledger starts anew."""
+    """`count` devices are present inside, with `limits` bytes each; the ledger starts anew. Any other is refused."""
     register()
     LEDGER.reset()
     LEDGER.limits.update(limits or {})
-    _State.present, _State.current = count, 0
+    LEDGER.present, LEDGER.current = count, 0
     # `Module.to` keeps a parameter's identity, and so its ties, when it moves to a real accelerator.
     swapping = torch.__future__.get_swap_module_params_on_conversion()
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
         yield
     finally:
-        _State.present = 0
+        LEDGER.present = 0
         LEDGER.limits.clear()
         torch.__future__.set_swap_module_params_on_conversion(swapping)
 
 
 class _Hooks(torch._C._acc.PrivateUse1Hooks):
     def is_available(self) -> bool:
-        return _State.present > 0
+        return LEDGER.present > 0
 
     def has_primary_context(self, dev_id: int) -> bool:  # noqa: ARG002
-        return _State.present > 0
+        return LEDGER.present > 0
 
     def is_built(self) -> bool:
         return True
@@ -122,11 +117,11 @@ def _module() -> types.ModuleType:
     """What `torch.sim` answers."""
     module = types.ModuleType(f"torch.{NAME}")
     answers: dict[str, Any] = {
-        "is_available": lambda: _State.present > 0,
+        "is_available": lambda: LEDGER.present > 0,
         "is_initialized": lambda: True,
         "_is_in_bad_fork": lambda: False,
-        "device_count": lambda: _State.present,
-        "current_device": lambda: _State.current,
+        "device_count": lambda: LEDGER.present,
+        "current_device": lambda: LEDGER.current,
         "set_device": _set_device,
         "synchronize": lambda *_: setattr(LEDGER, "syncs", LEDGER.syncs + 1),
         "mem_get_info": _mem_get_info,
@@ -146,13 +141,11 @@ def _module() -> types.ModuleType:
 
 
 def _index(device: Any = None) -> int:
-    if device is None:
-        return _State.current
-    return device if isinstance(device, int) else torch.device(device).index or 0
+    return LEDGER.index(device if device is None or isinstance(device, int) else torch.device(device).index)
 
 
 def _set_device(device: Any) -> None:
-    _State.current = _index(device)
+    LEDGER.current = _index(device)
 
 
 def _mem_get_info(device: Any = None) -> tuple[int, int]:

@@ -15,8 +15,10 @@ class OutOfMemory(RuntimeError):
 
 @dataclass
 class Ledger:
-    """Counters of one stretch of work; `limits` and `held` are bytes per device index."""
+    """Counters of one stretch of work; `limits` and `held` are bytes per device index, `present` how many there are."""
 
+    present: int = 0
+    current: int = 0
     limits: dict[int, int] = field(default_factory=dict)
     held: Counter[int] = field(default_factory=Counter)
     peak: Counter[int] = field(default_factory=Counter)
@@ -24,6 +26,13 @@ class Ledger:
     syncs: int = 0
     kernels: Counter[str] = field(default_factory=Counter)
     draws: Counter[int] = field(default_factory=Counter)
+
+    def index(self, device: int | None) -> int:
+        """The index of a device that is there; None: of the current one. Raises RuntimeError as CUDA does."""
+        index = self.current if device is None else device
+        if not 0 <= index < self.present:
+            raise RuntimeError(f"sim error: invalid device ordinal: sim:{index} of {self.present} devices")
+        return index
 
     def limit(self, device: int) -> int:
         """The bytes that a device has in all."""

@@ -20,8 +20,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 SHAPE_ONLY = {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_zeros",
               "aten::new_empty", "aten::new_full", "aten::new_ones", "aten::rand_like", "aten::randn_like",
-              "aten::new_empty_strided"}  # fmt: skip
+              "aten::randint_like", "aten::new_empty_strided", "aten::resize_as_", "aten::is_pinned",
+              "aten::is_same_size", "aten::is_set_to", "aten::_has_same_storage_numel"}  # fmt: skip
 COPIES = {"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"}
+TAKE_LENGTHS = {"aten::_pack_padded_sequence", "aten::_pad_packed_sequence"}
 TAKE_INDICES = ("aten::index", "aten::_index_put", "aten::_unsafe_index")
 
 
@@ -53,7 +55,8 @@ class MetaReads(TorchDispatchMode):
         on_meta = [] if name in SHAPE_ONLY else [one for one in given if one.is_meta]
         if not on_meta:
             result = func(*args, **(kwargs or {}))
-            self.mixed.update([name] if len(given) > 1 and _mixes(name, given) else [])
+            if len(given) > 1 and name not in SHAPE_ONLY and _mixes(name, given):
+                self.mixed[name] += 1
             return result
         try:
             result = func(*args, **(kwargs or {}))
@@ -88,8 +91,11 @@ class MetaReads(TorchDispatchMode):
 
 
 def _mixes(name: str, given: list[torch.Tensor]) -> bool:
-    """Whether an op that gave values was given tensors of several devices; numbers and indices on the CPU count not."""
-    indices = name.startswith(TAKE_INDICES)
+    """Whether an op that gave values was given tensors of several devices.
+
+    Numbers, indices and lengths of sequences on the CPU do not count.
+    """
+    indices = name.startswith(TAKE_INDICES) or name in TAKE_LENGTHS
     free = [one.device.type == "cpu" and (not one.dim() or (indices and not one.is_floating_point())) for one in given]
     return name not in COPIES and len({one.device for one, may in zip(given, free, strict=True) if not may}) > 1
 

@@ -18,7 +18,10 @@ from conformance.simulation.ledger import LEDGER, Held
 NAME = "sim"
 # Ops that take tensors of several devices: copies, and indexing, whose indices may be on the CPU.
 ACROSS = {"aten::copy_", "aten::_to_copy", "aten::_copy_from", "aten::_copy_from_and_resize"}
+SHAPES = {"aten::is_same_size"}  # read no values
 INDEXING = {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_", "aten::_unsafe_index"}
+# Ops whose second argument has to be on the CPU, and whose second result is: lengths and batch sizes.
+TAKE_LENGTHS = {"aten::_pack_padded_sequence", "aten::_pad_packed_sequence"}
 # Each device has addresses of its own, as real ones have: accelerate tells tied weights by addresses that were freed.
 ADDRESSES = 1 << 56
 
@@ -90,7 +93,8 @@ class _Call:
         self.owners: dict[int, SimTensor] = {}  # storage → a tensor over it
         self.originals: dict[int, SimTensor] = {}  # id of a CPU tensor → the tensor that was passed
         self.others: list[torch.Tensor] = []
-        self.args = tuple(self._taken(arg) for arg in args)
+        self.on_the_cpu = 1 if name in TAKE_LENGTHS else -1
+        self.args = tuple(_lengths(arg) if at == self.on_the_cpu else self._taken(arg) for at, arg in enumerate(args))
         self.kwargs = {key: self._taken(value) for key, value in kwargs.items()}
 
     def _taken(self, value: Any) -> Any:
@@ -107,7 +111,7 @@ class _Call:
         index, on_cpu = value.device.index, value.on_cpu
         if self.device < 0:
             self.device = index
-        elif index != self.device and self.name not in ACROSS:
+        elif index != self.device and self.name not in ACROSS and self.name not in SHAPES:
             self._refuse(value.device)
         self.owners[on_cpu.untyped_storage()._cdata] = value
         self.originals[id(on_cpu)] = value
@@ -115,7 +119,7 @@ class _Call:
 
     def refuse_other_devices(self) -> None:
         """As CUDA: a tensor elsewhere is refused, unless it is a number on the CPU or an index."""
-        for other in self.others:
+        for other in self.others if self.name not in SHAPES else ():
             number = other.device.type == "cpu" and other.dim() == 0
             index = other.device.type == "cpu" and self.name in INDEXING and not other.dtype.is_floating_point
             if not number and not index:
@@ -135,8 +139,16 @@ class _Call:
             owner = self.owners.get(value.untyped_storage()._cdata)
             return wrap(value, self.device, owner.held if owner is not None else None)
         if isinstance(value, list | tuple):
-            return type(value)(self.given_back(item) for item in value)
+            back = (item if at == self.on_the_cpu else self.given_back(item) for at, item in enumerate(value))
+            return type(value)(back)
         return value
+
+
+def _lengths(value: torch.Tensor) -> torch.Tensor:
+    """What has to be on the CPU, wherever the rest is; refused as CUDA refuses it."""
+    if value.device.type != "cpu":
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got one on {value.device}")
+    return value
 
 
 @cache
@@ -156,10 +168,10 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     call = _Call(name, args, kwargs)
     call.refuse_other_devices()
     if device is not None:
-        call.kwargs["device"] = "cpu"
         if torch.device(device).type != NAME:
             return func(*call.args, **call.kwargs)  # `empty_like` and friends, elsewhere
-        call.device = torch.device(device).index or 0
+        call.kwargs["device"] = "cpu"
+        call.device = LEDGER.index(torch.device(device).index)
     if name == "aten::_local_scalar_dense":
         LEDGER.syncs += 1
     if name == "aten::histc" and not call.args[0].is_floating_point():
@@ -180,7 +192,8 @@ def _place(tensor: torch.Tensor) -> str:
 
 
 def _count(source: str, target: str) -> None:
-    if source != target:
+    """Count values that are moved: none are to or from `meta`."""
+    if source != target and "meta" not in (source, target):
         LEDGER.transfers[source, target] += 1
         LEDGER.syncs += target == "cpu"
 
@@ -191,8 +204,9 @@ def _to_copy(tensor: torch.Tensor, *, device: Any = None, **kwargs: Any) -> torc
     on_cpu = tensor.on_cpu if isinstance(tensor, SimTensor) else tensor
     kwargs.pop("non_blocking", None)
     if target.type == NAME:
-        _count(_place(tensor), f"{NAME}:{target.index or 0}")
-        return wrap(torch.ops.aten._to_copy.default(on_cpu, **kwargs), target.index or 0)
+        index = tensor.device.index if device is None else LEDGER.index(target.index)
+        _count(_place(tensor), f"{NAME}:{index}")
+        return wrap(torch.ops.aten._to_copy.default(on_cpu, **kwargs), index)
     _count(_place(tensor), str(target))
     moved: torch.Tensor = torch.ops.aten._to_copy.default(on_cpu, device=target, **kwargs)
     return moved

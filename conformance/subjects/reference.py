@@ -12,9 +12,11 @@ from conformance.subjects.installed import Installed
 WORKS_ON_A_MAP = (
     "planning-never-crashes",
     "nothing-stranded-on-meta",
+    "parts-are-where-the-map-says",
     "placed-weights-are-the-same",
     "no-op-reads-meta",
     "placed-matches-unplaced",
+    "placed-matches-in-few-digits",
     "save-and-reload-keeps-ties",
     "saving-over-keeps-the-checkpoint",
 )

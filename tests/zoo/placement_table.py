@@ -16,6 +16,7 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 ON_THE_DISK = steered({**PLAIN, "places": ("disk",)})
 PLANNED = steered({**PLAIN, "map": "auto", "budget": (60,)})
+CPU_AND_DISK: dict[str, Any] = {**PLAIN, "map": "parts", "places": ("cpu", "disk", "cpu", "disk", "disk")}
 OVER_TWO: dict[str, Any] = {**PLAIN, "map": "auto", "accelerators": 2, "budget": (60, 60, 100)}
 
 FAULTS = (
@@ -23,10 +24,54 @@ FAULTS = (
     Fault("placed-groups-stay-tied", _seen(("changed", "tied group")), placements.BreaksTies),
     Fault("map-covers-the-model", _seen(("missing", "hf_device_map")), placements.ForgetsTheMap),
     Fault("no-op-reads-meta", _seen(("values", "meta input")), placements.ReadsMeta),
+    Fault("placed-weights-are-the-same", _seen(("changed", "buffers")), placements.RotaryLeftBehind),
+    Fault(
+        "placed-weights-are-the-same",
+        _seen(("changed", "buffers")),
+        placements.RotaryLostInFewDigits,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "loaded_as": "bfloat16"}),
+    ),
     Fault(
         "placed-matches-unplaced",
         _seen(LOGITS, ("tokens", "sequences")),
-        placements.RotaryLeftBehind,
+        placements.ChangesWhatItPasses,
+        also={"placed-matches-in-few-digits": "the head is given half in any dtype"},
+    ),
+    Fault(
+        "placed-matches-in-few-digits",
+        _seen(LOGITS, ("tokens", "sequences")),
+        placements.ChangesItInFewDigits,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "loaded_as": "bfloat16"}),
+    ),
+    Fault(
+        "parts-are-where-the-map-says",
+        _seen(("changed", "places")),
+        placements.IgnoresTheMap,
+        examples=200,
+        rare=True,
+        steered=steered(CPU_AND_DISK),
+    ),
+    Fault(
+        "parts-are-where-the-map-says",
+        _seen(("changed", "hf_device_map")),
+        placements.PutsAPartElsewhere,
+        examples=200,
+        rare=True,
+        steered=steered(CPU_AND_DISK),
+    ),
+    Fault("placement-changes-no-config", _seen(("changed", "training")), placements.TrainsWhatItPlaces),
+    Fault(
+        "placement-changes-no-config",
+        _seen(("changed", "attention.llama")),
+        placements.AttendsOtherwise,
+        also={"placed-matches-in-few-digits": "another kernel rounds otherwise"},
+        examples=200,
+        rare=True,
+        steered=steered(PLAIN),
     ),
     Fault("planning-never-crashes", _seen(("crash", "crash")), placements.PlansByIndex),
     Fault("save-and-reload-keeps-ties", _seen(("changed", "weights")), placements.SavesAnother),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,93 @@ class RotaryLeftBehind(Placer):
         for name, buffer in model.named_buffers():
             if "inv_freq" in name and not buffer.is_meta:
                 buffer.mul_(0.5)
+
+
+class RotaryLostInFewDigits(Placer):
+    """Loses the values of the rotary buffers where the weights are not in float32."""
+
+    name = "rotary-lost-in-few-digits"
+
+    def spoil(self, model: Any) -> None:
+        for name, buffer in model.named_buffers():
+            if "inv_freq" in name and not buffer.is_meta and model.dtype != torch.float32:
+                buffer.zero_()
+
+
+class ChangesWhatItPasses(Placer):
+    """A hook at the head hands on half of what it is given."""
+
+    name = "changes-what-it-passes"
+
+    def spoil(self, model: Any) -> None:
+        head = model.get_output_embeddings()
+        right = head.forward
+        head.forward = lambda states: right(states * 0.5)
+
+
+class ChangesItInFewDigits(ChangesWhatItPasses):
+    """The same, where the weights are not in float32."""
+
+    name = "changes-it-in-few-digits"
+
+    def spoil(self, model: Any) -> None:
+        if model.dtype != torch.float32:
+            super().spoil(model)
+
+
+class IgnoresTheMap(Placer):
+    """Puts everything in the first place of the map, and tells of the map that it was given."""
+
+    name = "ignores-the-map"
+
+    def place(self, recipe: Any) -> Any:
+        if isinstance(recipe.device_map, str):
+            return super().place(recipe)
+        model = super().place(replace(recipe, device_map={"": next(iter(recipe.device_map.values()))}))
+        model.hf_device_map = dict(recipe.device_map)
+        return model
+
+
+class PutsAPartElsewhere(Placer):
+    """Puts the last part where the first is, and tells of that map."""
+
+    name = "puts-a-part-elsewhere"
+
+    def place(self, recipe: Any) -> Any:
+        if isinstance(recipe.device_map, str) or len(recipe.device_map) < 2:
+            return super().place(recipe)
+        (first, *_, last), right = recipe.device_map, recipe.device_map
+        return super().place(replace(recipe, device_map={**right, last: right[first]}))
+
+
+class PutsAWeightWhereItsModuleIsNot(Placer):
+    """Moves the first weight to another device, and leaves the hooks as they are."""
+
+    name = "puts-a-weight-where-its-module-is-not"
+
+    def spoil(self, model: Any) -> None:
+        for name in _present(model)[:1]:
+            weight = model.get_parameter(name)
+            _put(model, name, weight.detach().to(torch.device(weight.device.type, weight.device.index + 1)))
+
+
+class TrainsWhatItPlaces(Placer):
+    """Leaves the model as for training."""
+
+    name = "trains-what-it-places"
+
+    def spoil(self, model: Any) -> None:
+        model.train()
+
+
+class AttendsOtherwise(Placer):
+    """Chooses another implementation of attention on the way."""
+
+    name = "attends-otherwise"
+
+    def spoil(self, model: Any) -> None:
+        one, other = "eager", "sdpa"
+        model.set_attn_implementation(other if model.config._attn_implementation == one else one)
 
 
 class PlansByIndex(Placer):

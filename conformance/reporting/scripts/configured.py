@@ -1,9 +1,10 @@
 # ruff: noqa: INP001
-"""The config of a placed model, beside that of the same model without a placement."""
+"""The config of a placed model, its mode and how it attends, beside the same model's without a placement."""
 
 from __future__ import annotations
 
 import tempfile
+from typing import Any
 
 from conformance.reporting.scripts.frame import LOAD
 from conformance.reporting.scripts.placing import base_model, placed
@@ -17,6 +18,13 @@ def texts() -> tuple[dict[str, str], dict[str, str]]:
     """Its fields, but for where it was loaded from."""
     base, folder = base_model(), tempfile.mkdtemp()
     store(base, folder)
-    configs = [model.config.to_dict() for model in (LOAD(base, folder), placed(base))]
-    plain, given = ({k: repr(c[k]) for k in c if k not in ("_name_or_path", "transformers_version")} for c in configs)
+    plain, given = (described(model) for model in (LOAD(base, folder), placed(base)))
     return plain, given
+
+
+def described(model: Any) -> dict[str, str]:
+    """In text: each field, the modules that train, and how it attends."""
+    fields = model.config.to_dict()
+    found = {name: repr(fields[name]) for name in fields if name not in ("_name_or_path", "transformers_version")}
+    found["training"] = repr([name for name, module in model.named_modules() if module.training])
+    return {**found, "attention": repr(getattr(model.config, "_attn_implementation", None))}
