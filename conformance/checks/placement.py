@@ -22,8 +22,8 @@ from conformance.placing.guards import (
     was_placed,
     watched,
 )
+from conformance.placing.placed import Placed
 from conformance.placing.stranding import stranded_outcome
-from conformance.placing.world import Placed
 from conformance.plans.placement import OFFLOADERS
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded

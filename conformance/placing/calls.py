@@ -18,7 +18,7 @@ from conformance.subjects.installed import Installed
 from conformance.subjects.own_generate import OwnGenerate
 
 if TYPE_CHECKING:
-    from conformance.placing.world import Placed
+    from conformance.placing.placed import Placed
 
 DENOISING = 3  # steps of DiffusionGemma over one canvas; from the second on it reads its own last answer
 DRAFT = 3  # tokens that lookup and an assistant suggest at once

@@ -17,7 +17,8 @@ from conformance.clock import MODEL_CODE
 from conformance.compare import compare_exactly, unnumbered
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome
-from conformance.placing.world import Placed, World
+from conformance.placing.placed import Placed
+from conformance.placing.world import World
 from conformance.programs.machine import Machine
 from conformance.simulation.deferral import Deferral
 from conformance.simulation.ledger import LEDGER

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from conformance import upstream
 from conformance.placing.guards import of
 from conformance.placing.loaded import in_dtypes
+from conformance.placing.placed import Placed
 from conformance.placing.recipe import size_of
 from conformance.placing.right_map import Place, too_much
-from conformance.placing.world import Placed
 from conformance.reference.planner import make_units
 from conformance.runs import Runs
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.errors import NotOffered
+from conformance.placing.placed import Placed
 from conformance.placing.recipe import Recipe, size_of
 from conformance.placing.stranding import strand
-from conformance.placing.world import Placed, World
+from conformance.placing.world import World
 from conformance.reference.tying import named_tensors
 
 INDENT = "    "

@@ -42,7 +42,7 @@ def _parameters(model: nn.Module, units: tuple[str, ...]) -> list[str]:
 
 def stranded_outcome(runs: Runs, world: World) -> Comparison:
     """Strand a part of the unplaced model, audit it where the subject can, and run the case's call on it."""
-    from conformance.placing.world import Placed
+    from conformance.placing.placed import Placed
 
     model = world.copied()
     lost = strand(model, runs.case.plan.stranded)

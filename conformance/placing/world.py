@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from conformance.placing import calls, checkpoints, devices, models
 from conformance.placing.comparing import configs_of
 from conformance.placing.given import a_model, a_recipe
 from conformance.placing.loaded import (
-    Weights,
     change_one_weight,
     in_dtypes,
     other_dtypes,
@@ -39,60 +38,16 @@ from conformance.placing.loaded import (
 )
 from conformance.placing.loaders import load_installed
 from conformance.placing.on_planned_map import wrong_plan
+from conformance.placing.placed import Placed, Planned, SavedOver
 from conformance.placing.recipe import Recipe, loaded_dtype, recipe_of
 from conformance.placing.refusing import refused_clearly
-from conformance.placing.whereabouts import Where, whereabouts
+from conformance.placing.whereabouts import whereabouts
 from conformance.plans.placement import PlacementPlan
-from conformance.reference.placement import PlacementReport, audit_placement
 from conformance.reference.tying import named_tensors
 from conformance.runs import Runs
 from conformance.simulation.ledger import LEDGER
 from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.simulation.tensors import NAME
-
-
-@dataclass
-class Placed:
-    """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded.
-
-    where, buffers: where its tensors were, and what its unsaved buffers held, when it was placed; refused: the crash is
-    a clear refusal.
-    """
-
-    model: Any = None
-    crash: Crash | None = None
-    refused: bool = False
-    holding: tuple[str, ...] = ()
-    config: dict[str, Any] = field(default_factory=dict)
-    where: dict[str, Where] = field(default_factory=dict)
-    buffers: Weights = field(default_factory=dict)
-
-    @cached_property
-    def report(self) -> PlacementReport:
-        """The audit of the model."""
-        return PlacementReport() if self.model is None else audit_placement(self.model)
-
-
-@dataclass
-class Planned:
-    """The recipe with the map that a subject plans by itself, or how that went wrong; neither where it plans none.
-
-    refused: the crash is a clear refusal.
-    """
-
-    recipe: Recipe | None = None
-    crash: Crash | None = None
-    refused: bool = False
-
-
-@dataclass
-class SavedOver:
-    """A placed model saved where it was loaded from: its weights, what loads then, and its calls before and after."""
-
-    weights: Weights
-    again: Placed
-    before: Outcome
-    after: Outcome
 
 
 class World:
