@@ -199,6 +199,15 @@ def answers_once() -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own answer to Ctrl-C, which a process that runs tests for another one ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_loses_no_answer_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.reporting.confirm.helper", answers_once)
     for finding in (HEALTHY["groups"], FAULTY["groups"]):

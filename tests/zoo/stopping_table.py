@@ -30,26 +30,28 @@ LENGTHS = [("changed", "cache_length"), ("length", "sequences"), ("changed", "se
 UNREAD = [("changed", name) for name in ("sequences", "logits", "scores", "cache_length")]
 UNREAD += [("removed", name) for name in ("logits", "scores")] + [("added", name) for name in ("logits", "scores")]
 
+NEXT = {LATE_ERROR: "the call after an error may be deferred, too"}
+
 FAULTS = (
-    _late(LATE, late_stops.undo_omits_the_scores, ("added", "scores")),
-    _late(LATE, late_stops.undo_of_nothing_empties, ("removed", "logits"), ("removed", "scores")),
-    _late(LATE, late_stops.cache_is_not_put_back, *LENGTHS, also=LEFT_BEHIND),
-    _late(LATE, late_stops.cache_is_cropped_twice, *LENGTHS, also=LEFT_BEHIND),
+    _late(LATE, late_stops.undo_omits_the_scores, ("added", "scores"), also=NEXT),
+    _late(LATE, late_stops.undo_of_nothing_empties, ("removed", "logits"), ("removed", "scores"), also=NEXT),
+    _late(LATE, late_stops.cache_is_not_put_back, *LENGTHS, also=LEFT_BEHIND | NEXT),
+    _late(LATE, late_stops.cache_is_cropped_twice, *LENGTHS, also=LEFT_BEHIND | NEXT),
     _late(
         LATE,
         late_stops.slot_is_read_before_its_event,
         *UNREAD,
         ("length", "forwards"),
-        also={LATE_ERROR: "the call after an error stops too early, too"},
+        also=NEXT,
     ),
     _late(
         LATE,
         late_stops.slots_are_not_rotated,
         *UNREAD,
         ("length", "forwards"),
-        also={LATE_STREAM: "tokens are in those slots too"},
+        also={LATE_STREAM: "tokens are in those slots too"} | NEXT,
     ),
-    _late(LATE, late_stops.random_numbers_are_not_put_back, ("changed", "rng")),
+    _late(LATE, late_stops.random_numbers_are_not_put_back, ("changed", "rng"), also=NEXT),
     _late(LATE, late_stops.length_is_off_by_one, ("length", "forwards")),
     _late(LATE_STREAM, late_stops.extra_token_is_streamed, ("length", "streamed")),
     _late(LATE_STREAM, late_stops.last_token_is_not_streamed, ("length", "streamed")),

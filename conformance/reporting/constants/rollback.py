@@ -53,8 +53,8 @@ def _allocated(scenario: Scenario, room: int) -> list[tuple[Any, ...]]:
         handed = upstream.handed_to_loop(model, call.arguments())
         filled = upstream.prefill(model, handed.input_ids, handed.generation_config, handed.with_cache())
     sizes = sizes_of(upstream.cache_of(filled))
-    told = upstream.allocated(handed.input_ids.shape[0], *sizes) if sizes else None
-    return [("early_initialization", told)] if told else []
+    told = upstream.allocated(handed.input_ids.shape[0], *sizes) if sizes else {}
+    return [("early_initialization", *told.values())] if told else []
 
 
 class Table:

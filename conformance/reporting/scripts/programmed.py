@@ -25,8 +25,7 @@ def programmed(table: list[tuple[Any, ...]]) -> tuple[Any, Any]:
             out = fed(model, cache, *given)
             cache = out.get(NAME, cache)
         elif name == "early_initialization":
-            own = getattr(cache, "self_attention_cache", cache)
-            own.early_initialization(**given[0], dtype=model.dtype, device=model.device)
+            getattr(cache, "self_attention_cache", cache).early_initialization(*given, model.dtype, model.device)
         else:
             getattr(cache, name)(*(torch.tensor(v) if isinstance(v, list) else v for v in given))
     return cache, out
