@@ -34,7 +34,7 @@ settings = partial(every_settings, new_tokens=(1, 4))
 
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PlacementPlan:
-    """A recipe for this model; shrinks to the whole model on the CPU, plain decoding."""
+    """A recipe for this model; shrinks to the whole model on the disk, plain decoding."""
     accelerators = draw(st.sampled_from((0, 0, 0, 1, 2, 2, 3)))
     placed = draw(placements(accelerators=(accelerators, accelerators)))
     on_the_disk = not accelerators and placed.places[:1] == ("disk",) and placed.map == "whole"
