@@ -20,8 +20,8 @@ def placements(draw: st.DrawFn, *, accelerators: Span = (0, 0), stranded: bool |
     """How a model is stored and loaded, with which map, and where its parts go; it decodes plainly.
 
     accelerators: a range for how many there are, none by default. stranded: whether a part is left on `meta` with
-    nothing that brings it; None leaves that to the draw, once in twelve. Shrinks to the whole model on the disk: on the CPU
-    it would be placed nowhere, and the simplest case is the one that is tried on every type.
+    nothing that brings it; None leaves that to the draw, once in twelve. Shrinks to the whole model on the disk: on the
+    CPU it would be placed nowhere, and the simplest case is the one that is tried on every type.
     """
     count = draw(whole_numbers("accelerators", accelerators, 0, 4))
     left = draw(rarely(True, False, one_in=12)) if stranded is None else stranded
