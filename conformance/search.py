@@ -1,8 +1,9 @@
 """What happens inside one item: draw, judge, record; then shrink each failure that nothing explains yet.
 
 The drawing stage never raises, so Hypothesis always gives the number of cases that was asked for, and no
-failure hides another. The shrinking stage draws the same cases again from the same seed, skips to the
-failing one, and lets Hypothesis make it smaller, raising an exception type of its own for each failure.
+failure hides another. The shrinking stage makes a failing case plainer part by part; then it draws the same cases again
+from the same seed, skips to the failing one, and lets Hypothesis make it smaller, raising an exception type of its
+own for each failure.
 """
 
 from __future__ import annotations
@@ -224,14 +225,25 @@ class Search:
     def _shrink(self, failure: Failure, again: Failure) -> tuple[Failure, bool]:
         """The smallest case with the same failure that is found in time, and whether that was too short.
 
-        Half of the time is for Hypothesis, the other for resetting what is still set. A stored case is small already.
+        First every part is made plainer that may be, which knows what a case is made of. Then Hypothesis, for what no
+        single part shows: within a budget for as long as that took. A stored case is small already.
         """
         if failure.index is None:
             return again, False
+        start, deadline = time.time(), self._shrink_deadline(failure.key)
+        best = plainer(again, self.subject, deadline + LAST_MOMENT)
+        end = deadline if self.options.budget is None else min(deadline, 2 * time.time() - start)
+        if time.time() < end:
+            smaller = self._shrunk_by_hypothesis(failure, again, end)
+            if size_of(smaller.case) < size_of(best.case):
+                best = plainer(smaller, self.subject, deadline + LAST_MOMENT)
+        return best, time.time() >= deadline + LAST_MOMENT
+
+    def _shrunk_by_hypothesis(self, failure: Failure, again: Failure, deadline: float) -> Failure:
+        """The smallest case that comes of smaller draws."""
         kind: type[Exception] = type(f"Fails{abs(hash(failure.key))}", (AssertionError,), {})
         known: dict[Case, Failure | None] = {failure.case: again}  # by the case as drawn or as judged
-        deadline, drawn, best = self._shrink_deadline(failure.key), 0, again
-        half = (time.time() + deadline) / 2
+        drawn, best = 0, again
 
         def shrink(data: st.DataObject) -> None:
             nonlocal drawn, best
@@ -240,7 +252,7 @@ class Search:
             if drawn < (failure.index or 0):
                 return
             if case not in known:
-                if time.time() > half:
+                if time.time() > deadline:
                     raise Enough
                 known[case] = same_failure(failure.key, case, self.subject)
             found = known[case]
@@ -250,5 +262,4 @@ class Search:
 
         with contextlib.suppress(kind, Enough, Flaky):
             self._run_hypothesis(shrink, shrinking(self.examples + 1))
-        best = plainer(best, self.subject, deadline + LAST_MOMENT)
-        return best, time.time() >= deadline + LAST_MOMENT
+        return best
