@@ -79,6 +79,13 @@ def test_what_is_elsewhere_is_named(place, where):
     assert told_of == f"blocks.1.w is {where}, and the map says {'cuda:0' if place == 0 else place}"
 
 
+def test_the_cpu_as_a_device_may_run_what_it_holds():
+    device_map = {"embed": 0, "blocks": torch.device("cpu"), "head": "disk"}
+    assert wrong(device_map, {"blocks.w": held(CPU), "head.w": brought(SIM)}) is None
+    assert wrong(device_map, {"blocks.w": brought(SIM), "head.w": brought(SIM)}) is None
+    assert wrong(device_map, {"blocks.w": held(OTHER)}) is not None
+
+
 def test_an_entry_ends_at_a_dot():
     assert wrong({"blocks.1": "cuda:1", "blocks": 0}, {"blocks.10.w": held(SIM), "blocks.1.w": held(OTHER)}) is None
     assert wrong({"blocks.1": "cuda:1"}, {"blocks.10.w": held(CPU)}) is None  # no entry covers it

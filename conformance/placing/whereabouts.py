@@ -7,6 +7,8 @@ Where a map puts a tensor: the longest entry that is its name or a module around
   place; the hook brings it to the main device: the CPU, or one of the map's accelerators, the same for all. The
   documentation says that it is the first of the map, the release takes any;
 * of what is offloaded so, a buffer is held on the main device, unless buffers are offloaded, too, and it is saved;
+* where a map with accelerators tells the CPU as a `torch.device` and not by its word, what is there may be held and run
+  there: so the release takes it;
 * `cpu_offload` and `disk_offload` offload all, and the main device is the one that they were told.
 
 Free to be in more than one place: a tied weight in any place of its group, and a tensor of the model itself, which is
@@ -64,7 +66,7 @@ class Told:
     """What a placement was told, its devices as torch names them: the map, and what is free to be in more places.
 
     hardware: what a number stands for; main: the devices of which one runs what is offloaded; all_offloaded: whatever
-    the map says; groups: tied weights.
+    the map says; groups: tied weights; cpu_may_run: the CPU is told as a `torch.device`.
     """
 
     hardware: str
@@ -73,6 +75,7 @@ class Told:
     all_offloaded: bool
     offload_buffers: bool
     groups: tuple[tuple[str, ...], ...]
+    cpu_may_run: bool = False
 
 
 def told(model: Any, device_map: Mapping[str, Any], recipe: Recipe, hardware: str) -> Told:
@@ -80,7 +83,9 @@ def told(model: Any, device_map: Mapping[str, Any], recipe: Recipe, hardware: st
     devices = {name: _named(place, hardware) for name, place in device_map.items()}
     accelerators = tuple(dict.fromkeys(place for place in devices.values() if place not in OFFLOADED))
     all_offloaded, groups = recipe.loader in OFFLOADERS, tuple(tied_groups(model))
-    return Told(hardware, devices, accelerators or ("cpu",), all_offloaded, recipe.offload_buffers, groups)
+    given = recipe.told.values() if isinstance(recipe.told, Mapping) else ()
+    may_run = any(isinstance(place, torch.device) and place.type == "cpu" for place in given)
+    return Told(hardware, devices, accelerators or ("cpu",), all_offloaded, recipe.offload_buffers, groups, may_run)
 
 
 def _named(place: Any, hardware: str) -> str:
@@ -119,8 +124,9 @@ def _wrong(terms: Told, found: Mapping[str, Where], main: str) -> str | None:
 def _is_held(terms: Told, place: str, where: Where, main: str) -> bool:
     """Whether a tensor is where one place of a map has it, what is offloaded running on `main`."""
     offloaded = terms.all_offloaded or place == "disk" or (place == "cpu" and main != "cpu")
-    if not offloaded:
-        return where.held is not None and where.brought is None and same_device(where.held, torch.device(place))
+    kept = place != "disk" and where.held is not None and where.brought is None
+    if not offloaded or (terms.cpu_may_run and place == "cpu" and kept):
+        return kept and same_device(where.held, torch.device(place))
     if where.buffer and not (terms.offload_buffers and where.saved):
         return where.held is not None and same_device(where.held, torch.device(main))
     return where.brought is not None and same_device(where.brought, torch.device(main))

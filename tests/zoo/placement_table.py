@@ -22,7 +22,12 @@ OVER_TWO: dict[str, Any] = {**PLAIN, "map": "auto", "accelerators": 2, "budget":
 FAULTS = (
     Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart),
     Fault("placed-groups-stay-tied", _seen(("changed", "tied group")), placements.BreaksTies),
-    Fault("map-covers-the-model", _seen(("missing", "hf_device_map")), placements.ForgetsTheMap),
+    Fault(
+        "map-covers-the-model",
+        _seen(("missing", "hf_device_map")),
+        placements.ForgetsTheMap,
+        also={"save-and-reload-keeps-ties": "what saves an offloaded model looks for its map"},
+    ),
     Fault("no-op-reads-meta", _seen(("values", "meta input")), placements.ReadsMeta),
     Fault("placed-weights-are-the-same", _seen(("changed", "buffers")), placements.RotaryLeftBehind),
     Fault(
