@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.listing import families_of_checks
 
-ROUND_EXAMPLES, FEWEST_IN_A_ROUND, ROUNDS_IN_A_BUDGET = 20, 5, 2
+ROUND_EXAMPLES, FEWEST_IN_A_ROUND, ROUNDS_IN_A_BUDGET = 20, 2, 2
 MOST_ITEMS = 6000
 QUICKEST_CASE = 0.01  # seconds: rounds are planned so that even such cases would not run out before the deadline
 PR_SEED = 20240229
@@ -52,6 +52,15 @@ class Options:
         if self.budget is None or items == 0:
             return self
         return self.replace(share=self.budget * self.workers / items / ROUNDS_IN_A_BUDGET)
+
+    def share_of_the_rest(self, left: int) -> float:
+        """Seconds that an item has for drawing, when so many of its round have not begun: where others have taken long
+        to make their failures small, less than was meant at first, so that every type has its turn.
+        """
+        share = float("inf") if self.share is None else self.share
+        if self.deadline is None or not left:
+            return share
+        return min(share, max(0.0, self.deadline - time.time()) * self.workers / left / ROUNDS_IN_A_BUDGET)
 
     def begun(self) -> Options:
         """With the end of the budget, counted from now."""

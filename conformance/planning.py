@@ -13,11 +13,15 @@ from conformance.options import Options
 
 @dataclass(frozen=True)
 class Item:
-    """One pytest item: a check family on one architecture, in one round."""
+    """One pytest item: a check family on one architecture, in one round.
+
+    left: how many items of the round have not begun when it does, itself included; 0 where that is not known.
+    """
 
     family: str
     architecture: str
     round: int
+    left: int = 0
 
     @property
     def id(self) -> str:
@@ -32,7 +36,11 @@ def plan(options: Options) -> list[Item]:
     """
     pairs = sorted(pairs_of(options), key=_digest)
     rounds = range(1, options.rounds(len(pairs)) + 1)
-    return [Item(family, architecture, number) for number in rounds for family, architecture in pairs]
+    return [
+        Item(family, architecture, number, left)
+        for number in rounds
+        for left, (family, architecture) in zip(range(len(pairs), 0, -1), pairs, strict=True)
+    ]
 
 
 def pairs_of(options: Options) -> list[tuple[str, str]]:

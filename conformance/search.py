@@ -121,7 +121,7 @@ class Search:
                     self.store.healed(check, case)
 
     def _explore(self) -> None:
-        drawn, start, share = 0, time.perf_counter(), self.options.share or float("inf")
+        drawn, start, share = 0, time.perf_counter(), self.options.share_of_the_rest(self.item.left)
 
         def explore(data: st.DataObject) -> None:
             nonlocal drawn

@@ -1,5 +1,7 @@
 """How a run's budget becomes rounds."""
 
+import time
+
 import pytest
 
 from conformance.listing import families_of_checks, nightly_families
@@ -13,6 +15,20 @@ MANY = Options(checks=("repeatable", "cached-matches-recomputed"), architectures
 def test_an_item_has_its_share_of_a_budget():
     assert MANY.spread(400).share is None
     assert MANY.replace(budget=1200.0, workers=2).spread(480).share == 2.5
+
+
+def test_a_run_that_is_late_leaves_each_of_its_items_less():
+    run = MANY.replace(budget=1200.0, workers=2).spread(480)
+    assert run.share_of_the_rest(480) == run.share  # the budget does not run yet
+    late = run.replace(deadline=time.time() + 100)
+    assert late.share_of_the_rest(480) == pytest.approx(100 * 2 / 480 / 2, rel=0.01)
+    assert late.share_of_the_rest(1) == late.share_of_the_rest(0) == run.share
+    assert run.replace(deadline=time.time() - 1).share_of_the_rest(480) == 0
+
+
+def test_the_items_of_a_round_know_how_many_have_not_begun():
+    items = plan(MANY.replace(budget=600.0, workers=2))
+    assert [item.left for item in items[:7]] == [6, 5, 4, 3, 2, 1, 6]
 
 
 def test_rounds_are_the_major_order():

@@ -359,7 +359,7 @@ def test_the_same_failure_is_told_from_another_one():
     assert size_of(case) > size_of(small_case(rows=((3,),)))
 
 
-def test_an_item_that_has_had_its_share_of_time_ends_after_its_fifth_case(folder):
+def test_an_item_that_has_had_its_share_of_time_ends_after_its_fewest_cases(folder):
     search = search_in(folder, Installed(), examples=40, checks=[CACHED])
     search.options = search.options.replace(share=1e-6)
     cases = search.run().cases
