@@ -149,7 +149,7 @@ def test_what_is_not_needed_goes_in_few_tries_where_each_takes_long(monkeypatch)
 
     monkeypatch.setattr(plainer, "same_failure", same)
     found = plainer.plainer(Failure(Key.of(CHECK, DIFFERENCE), case, DIFFERENCE), None, time.time() + 60)
-    assert traits(found.case) == ("map: planned",)
+    assert traits(found.case) == ("map of parts", "planned")
     assert len(tried) < len(traits(case)) + 4
 
 

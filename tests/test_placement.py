@@ -289,5 +289,9 @@ def test_every_way_to_offload_weights_is_one_need(plan):
 
 
 def test_a_plan_that_fits_offloads_nothing():
-    assert PlacementPlan(map="auto", budget=(130,)).traits() == ("map: planned",)
-    assert PlacementPlan(map="auto", budget=(60, 60), accelerators=2).traits() == ("map: planned", "accelerators")
+    assert PlacementPlan(map="auto", budget=(130,)).traits() == ("map of parts", "planned")
+    assert PlacementPlan(map="auto", budget=(60, 60), accelerators=2).traits() == (
+        "map of parts",
+        "planned",
+        "accelerators",
+    )

@@ -145,9 +145,10 @@ class PlacementPlan(Plan, family="placement"):
         return self.planned and sum((self.budget or (100,))[: self.accelerators or 1]) < 100
 
     def traits(self) -> tuple[str, ...]:
-        """What a failure needs: the recipe without the numbers, which accelerators it names included.
+        """What a failure needs: the recipe without the numbers and the names of places.
 
-        All ways to keep weights elsewhere than where they run are one: what needs one of them is met in each.
+        All ways to keep weights elsewhere than where they run are one: what needs one of them is met in each. So are
+        all maps of several parts, but that the loader plans one is told beside it.
         """
         values = {
             "model": self.model,
@@ -159,10 +160,8 @@ class PlacementPlan(Plan, family="placement"):
         }
         plainest = type(self)()
         found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
-        found += ["map: planned"] if self.planned else [f"map: {self.map}"] if self.map != plainest.map else []
-        kinds = sorted({place.split(":")[0] for place in self.used} - {"cpu", "disk"})
-        found += [f"place: {kind}" for kind in kinds]
-        flags = {"offloaded": self.offloads or self.runs_out}
+        flags = {"map of parts": self.map != plainest.map, "planned": self.planned}
+        flags |= {"offloaded": self.offloads or self.runs_out}
         flags |= {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
         flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
         flags |= {"left on meta": self.stranded is not None} | dict.fromkeys(self._of_the_checkpoint(), True)
