@@ -16,7 +16,7 @@ from typing import Any
 from conformance.case import Case, case_from_dict
 from conformance.files import write_atomically
 from conformance.signature import Key, Signature, in_any_copy, traits
-from conformance.verdicts import STEP_TOO_MANY
+from conformance.verdicts import STEP_TOO_MANY, WITHOUT_A_COPY
 
 PART_OF = "part-of"  # the file in a finding's folder that names the finding which explains it
 
@@ -144,18 +144,26 @@ def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
 
 def _cause(finding: Finding) -> tuple[Any, ...] | None:
     """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
-    and quoted names; what the weights are called that came apart; or that a step more was taken than there is room
-    for, in the cache or in a table of the model's own. None where there is nothing: other values may have any cause.
+    and quoted names; why a hook has no copy of a weight; what the weights are called that came apart; or that a step
+    more was taken than there is room for, in the cache or in a table of the model's own. None where there is nothing:
+    other values may have any cause.
     """
     signature = finding.signature
     if signature.field == STEP_TOO_MANY:
         return signature.check, signature.field, "own" if signature.raised_in_own_code else "shared"
     if signature.raised_by_shared_code:
-        return signature.key, signature.needs, re.sub(r"'[^']*'|\d+", "#", in_any_copy(finding.got))
+        return signature.key, signature.needs, _without_names(in_any_copy(finding.got))
+    if signature.field == WITHOUT_A_COPY:
+        return signature.key, signature.needs, re.sub(r"^[^:]*:|\(\d+ in all\)", "", finding.got)
     if signature.kind == "untied":
         weights = frozenset(re.findall(r"\.(\w+)(?= |$)", finding.got))
         return (signature.key, signature.needs, weights) if weights else None
     return None
+
+
+def _without_names(message: str) -> str:
+    """A message without numbers and quoted names, however many there are of them in a row."""
+    return re.sub(r"#(\W+#)+", "#", re.sub(r"'[^']*'|\d+", "#", message))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from conformance.plainer import plainer_cases
 from conformance.plans.placement import PlacementPlan
 from conformance.scope import on_model_of, on_plainest, settle
 from conformance.signature import PLAINEST, Key, Signature, kinds_of, switches, traits
-from conformance.verdicts import Difference
+from conformance.verdicts import WITHOUT_A_COPY, Difference
 
 CHECK = "cached-matches-recomputed"
 DIFFERENCE = Difference("values", "logits", "1", "2")
@@ -256,6 +256,21 @@ def test_one_exception_of_shared_code_is_one_finding_that_names_the_types(folder
     )
     named = {kept.case.model.architecture, *kept.notes[0].removeprefix("the same on ").split(", ")}
     assert named == {"bart", "gpt2", "opt"}
+
+
+def test_names_in_a_row_and_what_a_hook_has_no_copy_of_do_not_tell_causes_apart(folder):
+    shared = [
+        f"RuntimeError: Some tensors share memory: [{{{names}}}]" for names in ("'a', 'b'", "'a.w', 'b.w', 'c.w'")
+    ]
+    copies = [f"{name}: its hook has no copy of it (KeyError) ({n} in all)" for n, name in enumerate(("a.w", "b.w"))]
+    missing = {"kind": "missing", "field": WITHOUT_A_COPY, "raised_in": ""}
+    kept = kept_after_merging(
+        folder,
+        *(crash(name, message=said) for name, said in zip(("bart", "opt"), shared, strict=True)),
+        *(crash(name, message=said, **missing) for name, said in zip(("bart", "opt"), copies, strict=True)),
+        crash("gpt2", message=copies[0].replace("KeyError", "SafetensorError"), **missing),
+    )
+    assert len(kept) == 3
 
 
 def test_a_step_more_than_fits_is_one_finding_whatever_the_model_says_of_it(folder):

@@ -28,7 +28,7 @@ from conformance.plans.placement import OFFLOADERS
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
-from conformance.verdicts import Comparison, Difference
+from conformance.verdicts import WITHOUT_A_COPY, Comparison, Difference
 
 PLACEMENT = family(
     "placement",
@@ -83,7 +83,7 @@ def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     stranded = of(runs).placed.report.stranded
     for name, why in stranded.items():
         got = f"{name}: {why} ({len(stranded)} in all)"
-        field = "copies of hooks" if why.startswith("its hook") else "weights"
+        field = WITHOUT_A_COPY if why.startswith("its hook") else "weights"
         return Comparison.of(Difference("missing", field, "every weight there, or brought by a hook", got))
     return Comparison()
 
