@@ -143,6 +143,8 @@ class Scenario:
     def tying_config(self) -> Any:
         """A config with which the release ties weights at all."""
         config = copy.deepcopy(upstream.config_for(self.tied_class, self.config))
+        if reason := upstream.why_not_tied(config):
+            raise NotBuildable(f"the config refuses tied weights: {reason}"[:200])
         config.tie_word_embeddings = True
         return config
 

@@ -197,6 +197,8 @@ def weights_to_tie(name: str, config: Any) -> Weights:
     """What a case with an architecture and this config may tie."""
     made_by = upstream.model_class(catalogue.get(name).class_name)
     config = copy.deepcopy(upstream.config_for(made_by, config))
+    if upstream.why_not_tied(config):
+        return Weights({}, {}, frozenset())
     config.tie_word_embeddings = True
     model = subclass(made_by, ())(config)
     named = list(model.named_parameters(remove_duplicate=False))

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -11,15 +12,17 @@ from safetensors.torch import load_file
 from toolbox import small_case
 from transformers import LlamaForCausalLM, PreTrainedModel
 
+from conformance import upstream
 from conformance.architectures.apply import build
 from conformance.architectures.shrink import tiny_config, tiny_config_of
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
-from conformance.errors import BadInput, CaseRefused
+from conformance.errors import BadInput, CaseRefused, NotBuildable
 from conformance.judge import judge
 from conformance.plainer import plainer_cases
 from conformance.strategies.alike import fits, modules
+from conformance.strategies.cases import cases
 from conformance.strategies.tying import KINDS, room, shapes_of, tied_weights
 from conformance.subjects.installed import Installed
 from conformance.tying import PLAIN, Group, WrongTies, elsewhere, matching, resolve, untie
@@ -264,3 +267,19 @@ def test_ties_with_which_the_model_of_the_release_cannot_run_are_left_out():
     assert {"name", "pattern", "chain", "embeddings"} <= set(running)
     config = tiny_config("llama")
     assert room("llama", config) == room("llama", config, running=False)
+
+
+def test_a_config_that_refuses_tied_weights_is_given_none():
+    drawn = []
+
+    @settings(max_examples=5, database=None, derandomize=True)
+    @given(cases("tied", "dbrx"))
+    def draw(case):
+        drawn.append(case)
+
+    draw()
+    refuses = upstream.why_not_tied(Scenario(drawn[0]).config) is not None  # the first releases check no config
+    assert {bool(case.model.tied) for case in drawn} == {not refuses}
+    case = small_case("dbrx", tied=(("lm_head.weight", "transformer.wte.weight"),))
+    with pytest.raises(NotBuildable, match="refuses tied weights") if refuses else nullcontext():
+        Scenario(case).model()

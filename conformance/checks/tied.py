@@ -103,6 +103,7 @@ def _loaded_without_ties(runs: Runs) -> Any:
 
 
 @check(TIED, bitwise=True)
+@applies("the case ties nothing", lambda runs: bool(runs.case.model.tied))
 @applies("the plan has no wrong pair", lambda runs: bool(getattr(runs.case.plan, "wrong", "")))
 @applies("no weight is left for a second source", lambda runs: _wrong_pair(runs.scenario) is not None)
 def wrong_ties_are_refused(runs: Runs) -> Comparison:

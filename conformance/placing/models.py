@@ -62,6 +62,8 @@ def _filled(scenario: Scenario, model: Any) -> Any:
 
 def _tied(scenario: Scenario, kind: Model) -> Any:
     model_class, config = scenario.model_class, copy.deepcopy(scenario.config)
+    if reason := upstream.why_not_tied(config):
+        raise NotBuildable(f"the config refuses tied weights: {reason}"[:200])
     for part in {id(c): c for c in (config, config.get_text_config(decoder=True))}.values():
         part.tie_word_embeddings = True
     patterns = patterns_of(scenario, kind)

@@ -66,7 +66,14 @@ from conformance.upstream.layers_ahead import (
     tell_of_layers_ahead,
 )
 from conformance.upstream.mechanisms import LACKING, MECHANISMS, lacks, mechanism
-from conformance.upstream.models import config_for, forward_parameters, model_class, never_saved, one_kind_of_experts
+from conformance.upstream.models import (
+    config_for,
+    forward_parameters,
+    model_class,
+    never_saved,
+    one_kind_of_experts,
+    why_not_tied,
+)
 from conformance.upstream.placement import (
     file_reader_knows,
     lacks_python_backend,
@@ -180,4 +187,5 @@ __all__ = [
     "told_first",
     "told_of",
     "versions",
+    "why_not_tied",
 ]

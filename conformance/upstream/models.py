@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 from functools import cache
@@ -18,6 +19,24 @@ def config_for(model_class: Any, config: Any) -> Any:
     text = config.sub_configs.get("text_config")
     alone = text is not None and getattr(model_class, "config_class", None) is text
     return config.get_text_config() if alone else config
+
+
+def why_not_tied(config: Any) -> str | None:
+    """Why a config refuses `tie_word_embeddings`, as some do where they are saved; None where it takes it.
+
+    The first releases check no config.
+    """
+    tied = copy.deepcopy(config)
+    tied.tie_word_embeddings = True
+    return None if _refusal(config) else _refusal(tied)
+
+
+def _refusal(config: Any) -> str | None:
+    try:
+        getattr(config, "validate", lambda: None)()
+    except Exception as error:  # noqa: BLE001 - whatever a config's own rules raise
+        return " ".join(str(error).split())
+    return None
 
 
 @cache
