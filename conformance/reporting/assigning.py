@@ -75,6 +75,7 @@ def _of_use(fields: dict[str, Any], body: str) -> dict[str, Any]:
 
 
 def row_of(finding: Finding) -> int:
-    """The prompt row that a finding is about: the one it names, else the first."""
+    """The prompt row that a finding is about: the one it names, else the first. A program may repeat rows."""
     named = re.match(r"row (\d+)", finding.where)
-    return int(named[1]) if named else 0
+    row = int(named[1]) if named else 0
+    return row if row < len(finding.case.prompt.rows) else 0

@@ -110,7 +110,8 @@ def _pairs(values: dict[str, Any]) -> str:
 def write_finding(folder: Path, finding: Finding) -> None:
     """Write `case.json`, `repro.py` and `finding.md` of a finding of the run in `folder`, under findings/<its id>.
 
-    Where the installed release cannot make the case's config there is no script, and `repro.txt` says so.
+    Where the installed release cannot make the case's config there is no script, and `repro.txt` says so; and where it
+    cannot be written by a fault of ours, which must not lose what a run has found.
     """
     place = folder / "findings" / finding.id
     place.mkdir(parents=True, exist_ok=True)
@@ -118,9 +119,10 @@ def write_finding(folder: Path, finding: Finding) -> None:
     write_page(folder, finding)
     try:
         write_atomically(place / "repro.py", render_script(finding))
-    except (BadInput, NotBuildable) as error:
+    except Exception as error:  # noqa: BLE001 - the finding is there, whatever its script lacks
+        why = str(error) if isinstance(error, BadInput | NotBuildable) else f"writing it failed: {error!r}"
         (place / "repro.py").unlink(missing_ok=True)
-        write_atomically(place / "repro.txt", f"no script: {error}\n")
+        write_atomically(place / "repro.txt", f"no script: {why}\n")
 
 
 def write_page(folder: Path, finding: Finding) -> None:

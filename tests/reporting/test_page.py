@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from made_up_findings import finding_of
 
 from conformance.case import Settings, read_case
+from conformance.findings import Finding
 from conformance.reporting.page import case_lines, render_page, write_finding
 
 VERSIONS = {"transformers": "5.24.0", "torch": "2.13.0", "accelerate": "1.15.0", "pytest": "8"}
@@ -73,3 +75,16 @@ def test_where_there_is_no_config_there_is_no_script(tmp_path: Path) -> None:
     place = tmp_path / "findings" / finding.id
     assert not (place / "repro.py").exists()
     assert "no_such_attribute" in (place / "repro.txt").read_text(encoding="utf-8")
+
+
+def test_a_script_that_cannot_be_written_loses_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Finding) -> str:
+        raise IndexError("tuple index out of range")
+
+    finding = finding_of("groups")
+    monkeypatch.setattr("conformance.reporting.page.render_script", broken)
+    write_finding(tmp_path, finding)
+    place = tmp_path / "findings" / finding.id
+    told = "no script: writing it failed: IndexError('tuple index out of range')\n"
+    assert (place / "repro.txt").read_text(encoding="utf-8") == told
+    assert (place / "finding.md").exists()

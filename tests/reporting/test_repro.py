@@ -14,6 +14,8 @@ from conformance import registry
 from conformance.build import Scenario
 from conformance.case import Case, Settings
 from conformance.findings import Finding
+from conformance.plans.rollback import RollbackPlan
+from conformance.plans.rollback_programs import Op
 from conformance.reporting import pieces
 from conformance.reporting.case_source import constructor_arguments
 from conformance.reporting.repro import body_name, render_script, uncounted
@@ -70,6 +72,12 @@ def test_every_body_is_covered_here_and_every_check_has_one() -> None:
     with_script = {check.script for check in registry.checks().values() if check.script}
     instead = {body for name in with_script for body in pieces.piece(name).says.get("INSTEAD", {}).values()}
     assert set(BODIES) == with_script | instead
+
+
+def test_a_row_that_only_a_program_has_is_no_row_of_the_prompt() -> None:
+    program = (Op(op="prefill"), Op(op="repeat", count=2), Op(op="feed", tokens=(3,)))
+    finding = finding_of("rollback", plan=RollbackPlan(program=program), rows=ROWS[:1], where="row 1 step 0")
+    is_short_and_stands_alone(finding, "rollback")
 
 
 @pytest.mark.parametrize("body", sorted(BODIES))
