@@ -23,7 +23,8 @@ class Seen:
     did not raise; own_step_waits: those that began after a wait for a copy issued since the one before. reads: values
     taken from the device between the prefill and the end; `reads_in_forwards` of them by the model. visible: the
     prefill's outputs held a cache; says: whether it said that it can be put back; recording_early: past states were
-    recorded during the prefill. cache: the live cache, or None where none was met. streamed, sizes: before each
+    recorded during the prefill. cache: the live cache, or None where none was met; written: it holds tensors, which one
+    that `generate` makes for a model without states never does. streamed, sizes: before each
     forward, the calls of `put` so far and the shapes of the cache's tensors. random: the generator's state at the
     end; draws_itself: a forward drew from it; chosen_from: the shape of a step's logits, (batch, vocabulary).
     """
@@ -38,6 +39,7 @@ class Seen:
     says: bool = False
     recording_early: bool = False
     cache: Any = None
+    written: bool = False
     streamed: list[int] = field(default_factory=list)
     sizes: list[Flat] = field(default_factory=list)
     random: torch.Tensor | None = None
@@ -74,6 +76,7 @@ class Deferral:
             seen.chosen_from = (0, 0) if logits is None else (logits.shape[0], logits.shape[-1])
             cache = upstream.cache_of(outputs)
             seen.cache = cache if cache is not None else seen.cache
+            seen.written |= bool(_sizes(seen.cache))
             if device.forwards == 1:
                 seen.visible, seen.says = cache is not None, upstream.can_be_put_back(cache)
                 device.reads = device.reads_in_forwards = 0  # what comes before the first token is no matter here

@@ -172,7 +172,7 @@ def _reason_to_refuse(runs: Runs, both: Stopped) -> str:
     seen = both.seen
     if runs.case.plan.assistant:
         return "the loop is an assistant's"
-    if not both.outlives or seen.cache is None:
+    if not both.outlives or not seen.written:
         return ""
     if not seen.visible:
         return "the cache outlives the call and does not show in the model's outputs"

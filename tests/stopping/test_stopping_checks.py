@@ -73,6 +73,13 @@ def test_deferral_is_refused_and_the_check_applies(architecture, plan):
     assert "not deferred" in judgement.events
 
 
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="the installed release does not defer")
+def test_a_cache_in_which_the_model_keeps_nothing_forbids_nothing():
+    judgement = judged({}, "openai-gpt", Installed)
+    assert judgement.verdicts[REFUSES].status == "not-applicable"
+    assert judgement.verdicts[MATCHES].status in {"pass", "allowed"}
+
+
 CALLERS = {
     "fresh": {"cache": "fresh"},
     "filled": {"cache": "filled"},
