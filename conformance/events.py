@@ -36,6 +36,7 @@ TOLD = (
 AGAINST = {"suppress": "eos: suppressed", "begin suppress": "eos: suppressed at first", "bad words": "eos: a bad word"}
 WINDOWS = ("window: none", "window: above the prompt", "window: at the prompt", "window: below the prompt")
 
+ASKED_AGAIN = "process: ended without a verdict, another one gave it"
 KIND = "kind: "  # of layers in the cache: with the architecture, the unit of coverage
 
 

@@ -17,13 +17,14 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from conformance import registry
 from conformance.case import Case, parse_case
 from conformance.clock import MODEL_CODE
 from conformance.errors import BadInput, HarnessBroke
+from conformance.events import ASKED_AGAIN
 from conformance.judge import Judgement, judge
 from conformance.outcome import Crash
 from conformance.subjects import Subject, load, place_of
@@ -88,12 +89,14 @@ class Child:
         """The verdicts, or how the process is lost on the case, and not by chance.
 
         A process may be ended from outside, by hand or where the machine's memory runs out, and then it gave no
-        verdict: another one is asked. That is no second try at a verdict; a case of which the process dies shows it
-        again.
+        verdict: another one is asked, and the case has an event that says so. That is no second try at a verdict; a
+        case of which the process dies shows it again.
         """
         answer = self._answer_to(case, checks, subject)
-        ended = isinstance(answer, Difference) and answer.got.startswith(ENDED)
-        return self._answer_to(case, checks, subject) if ended else answer
+        if isinstance(answer, Judgement) or not answer.got.startswith(ENDED):
+            return answer
+        again = self._answer_to(case, checks, subject)
+        return again if isinstance(again, Difference) else replace(again, events=again.events | {ASKED_AGAIN})
 
     def _answer_to(self, case: Case, checks: tuple[str, ...], subject: str) -> Judgement | Difference:
         """The verdicts, or how the process was lost."""

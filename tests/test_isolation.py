@@ -9,6 +9,7 @@ from zoo import subjects
 
 from conformance.clock import MODEL_CODE
 from conformance.errors import BadInput
+from conformance.events import ASKED_AGAIN
 from conformance.isolation import Child, _answer, one_by_one
 from conformance.judge import Judgement, judge
 from conformance.subjects import load
@@ -91,10 +92,9 @@ def statuses(judgement):
 
 def test_a_process_that_is_killed_from_outside_is_no_finding():
     child = Scripted(lambda _, time: ENDED if time == 1 else None)
-    assert statuses(child.judge(small_case(), (PLACING, MATCHES), "installed")) == {
-        PLACING: ("pass", ""),
-        MATCHES: ("pass", ""),
-    }
+    judgement = child.judge(small_case(), (PLACING, MATCHES), "installed")
+    assert statuses(judgement) == {PLACING: ("pass", ""), MATCHES: ("pass", "")}
+    assert ASKED_AGAIN in judgement.events
     assert child.asked == [(PLACING, MATCHES)] * 2
 
 

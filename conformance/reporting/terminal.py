@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from conformance.events import ASKED_AGAIN
 from conformance.reporting.columns import columns, counted, first_few, say
 from conformance.reporting.replay_line import replay_line
 from conformance.verdicts import STATUSES
@@ -54,6 +55,8 @@ def _gaps(summary: Json, folder: str) -> Iterator[str]:
             yield f"{name.replace('_', ' ')}, {len(found)} in all: {first_few(found, f'{folder}/summary.json')}"
     if alone := [f"{check} (allowed in {counted(n, 'case')})" for check, n in summary["only_allowed"].items()]:
         yield f"never passed nor failed, {len(alone)} in all: {first_few(alone, f'{folder}/summary.json')}"
+    if again := sum(count for path, count in summary["events"].items() if path.endswith(ASKED_AGAIN)):
+        yield f"{counted(again, 'case')} judged by a second process, as the first had ended without a verdict"
     for broken in summary["broken"]:
         yield f"broke on {broken['item']}: {broken['error'][:300]}"
 
