@@ -33,3 +33,9 @@ def traces(late: Flat, at_once: Flat, owner: str) -> dict[str, str]:
     """What differs in a model of type `owner` after stopping late from after stopping at once, path → how."""
     found = changes(at_once, late)
     return {path: how for path, how in found.items() if kept_on_purpose(owner, path) is None}
+
+
+def states(held: Flat) -> set[str]:
+    """The paths of tensors that are no weights and no buffers: what may be carried from one forward to the next."""
+    kept = {path for path, leaf in held.items() if isinstance(leaf, torch.Tensor)}
+    return {path for path in kept if not {"_parameters", "_buffers"} & {*path.split(".")}}

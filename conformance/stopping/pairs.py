@@ -16,7 +16,7 @@ from conformance.simulation.deferral import Deferral, Seen
 from conformance.simulation.hooks import CountingCriterion, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import PLAIN, call_of, following
-from conformance.stopping.model_state import model_state, traces
+from conformance.stopping.model_state import model_state, states, traces
 from conformance.subjects.installed import Installed
 
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
@@ -30,7 +30,8 @@ class Stopped:
 
     outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it
     was called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why;
-    models: those that they ran on; traces: what the deferred run alone left in its, path → how.
+    models: those that they ran on; traces: what the deferred run alone left in its, path → how; states: paths of
+    tensors that both models hold and that are no weights.
     """
 
     immediate: Outcome
@@ -43,6 +44,7 @@ class Stopped:
     must_not_defer: str = ""
     models: tuple[Any, Any] = (None, None)
     traces: dict[str, str] = field(default_factory=dict)
+    states: set[str] = field(default_factory=set)
 
     @property
     def seen(self) -> Seen:
@@ -78,7 +80,19 @@ class Stopped:
     @property
     def marks(self) -> dict[str, str]:
         """What the deferred run alone changed: of the caller's configs, inputs and keywords, and of the model."""
-        return self.traces | changed_by_one(self.deferred, self.immediate)
+        traces = {path: how for path, how in self.traces.items() if path not in self.states_not_gone_on_from}
+        return traces | changed_by_one(self.deferred, self.immediate)
+
+    @property
+    def states_not_gone_on_from(self) -> set[str]:
+        """Differing states that the model keeps on its modules, where no cache outlives the call.
+
+        Stopping at once changes them too, they are one step further, and nothing can go on from them: the next call
+        starts them anew. Where a cache is left, a call that goes on would go on from the wrong states.
+        """
+        if self.outlives or not self.undone:
+            return set()
+        return {path for path in self.traces if path in self.states and path in self.immediate.module_changes}
 
     @property
     def reads_late(self) -> int:
@@ -143,7 +157,9 @@ def _stopped(runs: Runs) -> Stopped:
     )
     both.models = models
     if not immediate.crash and not deferred.crash:
-        both.traces = traces(model_state(models[1]), model_state(models[0]), runs.scenario.architecture.model_type)
+        late_state, its_state = map(model_state, reversed(models))
+        both.traces = traces(late_state, its_state, runs.scenario.architecture.model_type)
+        both.states = states(late_state) & states(its_state)
     both.seen.deferred |= both.undone > 0  # also where nothing was copied: what is undone was one step too many
     both.must_not_defer = _reason_to_refuse(runs, both)
     both.tight = _tight(runs, both)

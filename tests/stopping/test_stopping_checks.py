@@ -80,6 +80,16 @@ def test_a_cache_in_which_the_model_keeps_nothing_forbids_nothing():
     assert judgement.verdicts[MATCHES].status in {"pass", "allowed"}
 
 
+@pytest.mark.skipif(upstream.lacks("stopping") is not None, reason="the installed release does not defer")
+@pytest.mark.parametrize(("tensor_only", "status"), [(True, "allowed"), (False, "fail")])
+def test_states_on_modules_are_allowed_where_no_cache_outlives_the_call(tensor_only, status):
+    early = {"rows": ((3, 4, 5),), "max_new_tokens": 8, "eos_at": ((0, 1),)}
+    case = small_case("recurrent_gemma", family="stopping", plan={"tensor_only": tensor_only}, **early)
+    verdict = judge(case, [MATCHES], Installed()).verdicts[MATCHES]
+    assert verdict.status == status
+    assert ("states: " in verdict.reason) == tensor_only
+
+
 CALLERS = {
     "fresh": {"cache": "fresh"},
     "filled": {"cache": "filled"},
