@@ -10,8 +10,12 @@ from pathlib import Path
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all, whatever else writes it at the same time."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def read_bounded(path: Path, most: int) -> str:

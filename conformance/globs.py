@@ -15,7 +15,7 @@ def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, 
     """The names that any of the comma-separated globs matches; BadInput for a glob that matches none."""
     names = tuple(names)
     chosen: set[str] = set()
-    for pattern in (part.strip() for part in (patterns or "*").split(",")):
+    for pattern in (part.strip() for part in ("*" if patterns is None else patterns).split(",")):
         matched = fnmatch.filter(names, pattern)
         if not matched:
             raise unknown(what, pattern, names)
@@ -31,4 +31,4 @@ def select_checks(patterns: str, families: Mapping[str, str]) -> tuple[str, ...]
 
 def select_architectures(patterns: str | None) -> tuple[str, ...]:
     """The default selection, or every architecture of the release that a glob matches."""
-    return select(patterns, catalogue.names(), "architecture") if patterns else catalogue.core_names()
+    return select(patterns, catalogue.names(), "architecture") if patterns is not None else catalogue.core_names()

@@ -173,7 +173,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
     if WORKER in config.stash:
         config.stash[WORKER].close()
-    if hasattr(config, "workerinput") or OPTIONS not in config.stash or not _any_records(options_of(config)):
+    if hasattr(config, "workerinput") or OPTIONS not in config.stash:
+        return
+    if not _any_records(options_of(config)):
+        _let_go(options_of(config))
         return
     from conformance.reporting.finish import finish
 
@@ -188,7 +191,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def _any_records(options: Options) -> bool:
-    return options.report is not None and (Path(options.report) / "records").exists()
+    return options.report is not None and any(Path(options.report).glob("records/*.ndjson"))
+
+
+def _let_go(options: Options) -> None:
+    from conformance.selection import give_up
+
+    if options.report is not None:
+        give_up(options.report)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from conformance import limits
 from conformance.limits import TookTooLong, time_limit
 
 
@@ -37,3 +38,36 @@ def test_after_a_limit_there_is_none():
     with time_limit(0.05):
         pass
     busy(0.1)
+
+
+def swallows(error):
+    while True:
+        try:
+            busy(0.02)
+            raise ValueError
+        except error:
+            pass
+
+
+def test_a_loop_that_swallows_every_exception_is_ended():
+    with pytest.raises(TookTooLong), time_limit(0.05):
+        swallows(Exception)
+
+
+def test_one_that_swallows_the_first_ring_meets_the_next(monkeypatch):
+    monkeypatch.setattr(limits, "RINGS_AGAIN", 0.05)
+
+    def once():
+        try:
+            busy(5)
+        except BaseException:  # noqa: BLE001 - as a stranger writes it
+            busy(5)
+
+    with pytest.raises(TookTooLong), time_limit(0.05):
+        once()
+
+
+def test_it_tells_where_the_block_was():
+    with pytest.raises(TookTooLong) as raised, time_limit(0.05):
+        busy(5)
+    assert "busy" in [entry.name for entry in raised.traceback]

@@ -103,7 +103,7 @@ def get(name: str) -> Architecture:
     if found is not None:
         return found
     close = difflib.get_close_matches(name, names(), n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}?" if close else f"{len(names())} are known, `names()` lists them"
+    hint = f"did you mean {', '.join(close)}?" if close else f"{len(names())} are known: conformance list architectures"
     raise UnknownArchitecture(f"unknown architecture {name!r}; {hint}")
 
 

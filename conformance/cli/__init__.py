@@ -41,9 +41,10 @@ def main() -> None:
 
         app()
     except KeyboardInterrupt:
+        print("conformance: interrupted", file=sys.stderr)  # noqa: T201
         sys.exit(130)
     except BadInput as error:
-        print(f"conformance: {error}", file=sys.stderr)  # noqa: T201
+        print(f"conformance: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
     except HarnessBroke as error:
         print(f"conformance: the harness broke, which is a fault of its own: {error}", file=sys.stderr)  # noqa: T201

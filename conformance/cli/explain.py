@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -33,8 +34,12 @@ def explain(
             typer.echo(read_bounded(folder / "finding.md", LARGEST_PAGE))
         except (OSError, ValueError) as error:
             raise BadInput(f"cannot read the page of a finding: {error}") from None
+    elif _exists(folder / "finding.json"):  # of a run that was killed before it wrote the page
+        typer.echo(page_of(folder))
     elif _exists(folder):
-        raise BadInput(f"{folder} is not the folder of a finding: it holds no finding.md")
+        raise BadInput(f"{folder} is not the folder of a finding: it holds no finding.md and no finding.json")
+    elif len(folder.parts) > 1:
+        raise BadInput(f"there is no folder {folder}; explain takes the folder of a finding, or the name of a check")
     else:
         typer.echo(check_page(what))
 
@@ -44,6 +49,18 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # a name that no file system takes
         return False
+
+
+def page_of(folder: Path) -> str:
+    """The page of a finding, from what `finding.json` says. With what it was found is not told there."""
+    from conformance.findings import Finding
+    from conformance.reporting.page import render_page
+
+    try:
+        document = json.loads(read_bounded(folder / "finding.json", LARGEST_PAGE))
+        return render_page(Finding.from_dict(document), {})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadInput(f"{folder / 'finding.json'} is no finding: {error!r:.200}") from None
 
 
 def check_page(name: str) -> str:

@@ -10,9 +10,44 @@ import typer
 
 from conformance.cli import app
 from conformance.errors import BadInput
+from conformance.files import read_bounded
+from conformance.options import Options
+from conformance.selection import OPTIONS
 
-reports = typer.Typer(help="Reports that are kept.", no_args_is_help=True)
+LARGEST_OPTIONS = 1024 * 1024  # bytes
+reports = typer.Typer(help="Reports that are kept, and those of runs that were killed.", no_args_is_help=True)
 app.add_typer(reports, name="report")
+
+
+@reports.command()
+def ended(
+    folder: Annotated[Path, typer.Argument(help="The report folder of a run that was killed.", metavar="FOLDER")],
+) -> None:
+    """Sum up a run that was ended from outside: its findings with their pages and scripts, and summary.json."""
+    from rich.console import Console
+
+    from conformance import upstream
+    from conformance.reporting.finish import finish
+    from conformance.reporting.terminal import print_summary
+
+    options = _options_of(folder)
+    upstream.quiet()
+    shards = [path.stat().st_mtime for path in folder.glob("records/*.ndjson")]
+    if not shards:
+        raise BadInput(f"{folder} holds no record of a case, so there is nothing to sum up")
+    began = (folder / OPTIONS).stat().st_mtime
+    summary = finish(options, started=time.time() - (max(shards) - began), interrupted=False)
+    print_summary(Console(), summary, str(folder))
+    raise typer.Exit(summary["exit_code"])
+
+
+def _options_of(folder: Path) -> Options:
+    try:
+        options = Options.from_json(read_bounded(folder / OPTIONS, LARGEST_OPTIONS))
+        options.families()  # of checks that there are
+        return options.replace(report=str(folder.absolute()))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{folder} is not the folder of a run, it holds no readable {OPTIONS}: {error!r:.200}") from None
 
 
 @reports.command()

@@ -10,7 +10,7 @@ import typer
 from conformance.cli import app
 from conformance.errors import BadInput
 from conformance.options import PROFILES
-from conformance.selection import make_options
+from conformance.selection import give_up, make_options
 
 HELP = {
     "checks": "Checks to run: globs or family:NAME, comma-separated (default: all that the profile runs).",
@@ -58,9 +58,14 @@ def run(
         report=report,
         workers=max(1, workers),
     )
-    from conformance.cli.session import run_session
+    try:
+        from conformance.cli.session import run_session
 
-    sys.exit(run_session(options, workers))
+        code = run_session(options, workers)
+    except KeyboardInterrupt:  # before there was a session that sums up
+        give_up(options.report or ".")
+        raise
+    sys.exit(code)
 
 
 def worker_count(processes: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from conformance.reporting.progress import Progress
 from conformance.reporting.terminal import print_summary
 
 LAST_LINES = 5
+CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO}
 
 
 class KeepSummary:
@@ -64,12 +66,34 @@ def run_session(options: Options, workers: int) -> int:
         f"--junitxml={Path(options.report or '.') / 'junit.xml'}",
     ]
     arguments += ["-n", str(workers), "--maxschedchunk", "1"] if workers else ["-p", "no:xdist"]
-    status = pytest.main(arguments, plugins=[Progress(console, workers), keeper])
+    try:
+        status = pytest.main(arguments, plugins=[Progress(console, workers), keeper])
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        return _not_written(error, Path(options.report or "."), console)
     if keeper.summary is None:
-        say(console)(f"conformance: pytest ended with {status!r} before anything was summed up")
-        say(console)(keeper.why() or "  without an error that it told")
-        return 2 if status == pytest.ExitCode.USAGE_ERROR else 3
+        return _ended_early(status, keeper, console)
     print_summary(console, keeper.summary, options.report or ".")
     code = keeper.summary["exit_code"]
     assert isinstance(code, int)
     return code
+
+
+def _not_written(error: OSError, report: Path, console: Console) -> int:
+    """Say that the report has no end, and where what was found by then is. Returns the exit code."""
+    where = f": {error.filename}" if error.filename else ""
+    say(console)(f"conformance: the report cannot be written, {error.strerror or error}{where}")
+    for found in sorted(report.glob("findings/*/finding.json")):
+        say(console)(f"  found: {found.parent}")
+    return 3
+
+
+def _ended_early(status: int, keeper: KeepSummary, console: Console) -> int:
+    """Say why there is nothing to sum up. Returns the exit code."""
+    if status == pytest.ExitCode.INTERRUPTED and not keeper.error:
+        say(console)("conformance: interrupted before the first case was judged")
+        return 130
+    say(console)(f"conformance: pytest ended with {status!r} before anything was summed up")
+    say(console)(keeper.why() or "  without an error that it told")
+    return 2 if status == pytest.ExitCode.USAGE_ERROR else 3
