@@ -24,7 +24,7 @@ def drafted_matches_plain(runs: Runs) -> Comparison:
 @check(PREFILL, stands_on=UNDRAFTED, script="drafted")
 @applies(
     "no assistant model drafts, and no layers ahead",
-    drafts_with("same", "noisy", "shallow", "other", "scripted", "block", "translated", "ahead"),
+    drafts_with("same", "noisy", "shallow", "other", "scripted", "block", "translated", "ahead", "sharing"),
 )
 def assisted_matches_plain(runs: Runs) -> Comparison:
     """What an assistant model or layers ahead draft changes nothing: sequence, logits and scores are plain decoding's.

@@ -46,6 +46,10 @@ def _derived(scenario: Scenario, plan: PrefillPlan) -> Any:
         model = upstream.block_drafter(scenario.pristine, plan.most)
         fill(model, plan.assistant_seed, scenario.case.model.init_scale)
         return model
+    if shares_states(scenario, plan):
+        model = upstream.sharing_drafter(scenario.pristine)
+        fill(model, plan.assistant_seed, scenario.case.model.init_scale)
+        return model
     source, noise = origin(scenario, plan)
     model = source.model(dtype=retyped(scenario, plan), noise=noise)
     if plan.drafter == "scripted":
@@ -61,6 +65,13 @@ def drafts_blocks(scenario: Scenario, plan: PrefillPlan) -> bool:
     if plan.drafter != "block" or not upstream.drafts_blocks() or scenario.encoder_decoder or scenario.media:
         return False
     return upstream.block_drafter(scenario.pristine, plan.most) is not None
+
+
+def shares_states(scenario: Scenario, plan: PrefillPlan) -> bool:
+    """Whether an assistant drafts from the main model's own keys and values; else `sharing` is the model itself."""
+    if plan.drafter != "sharing" or not upstream.shares_states(scenario.model_class.__name__):
+        return False
+    return upstream.sharing_drafter(scenario.pristine) is not None
 
 
 def retyped(scenario: Scenario, plan: PrefillPlan) -> str | None:
@@ -118,6 +129,26 @@ def other(scenario: Scenario, plan: PrefillPlan) -> ModelSpec:
 
 def _of(case: Case, spec: ModelSpec) -> Scenario:
     return Scenario(case.replace(model=spec, fingerprint=None))
+
+
+def say(model: Any, script: Sequence[bool], tokens: Sequence[int], start: int) -> None:
+    """Have a model that drafts from one position say the right tokens wherever `script`, over and over, says so.
+
+    tokens: those that follow `start` ids of the prompt. What it says else is its own.
+    """
+    right, place, drafted = model.forward, -1, 0
+
+    @functools.wraps(right)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal place, drafted
+        outputs, now = right(*args, **kwargs), int(kwargs["position_ids"].max())
+        place, drafted = now, drafted + 1 if now == place else 0
+        step = place + 1 - start + drafted
+        if 0 <= step < len(tokens) and script[step % len(script)]:
+            outputs.logits[..., tokens[step]] = outputs.logits.max() + 1
+        return outputs
+
+    model.forward = forward
 
 
 def follow(model: Any, script: Sequence[bool]) -> None:

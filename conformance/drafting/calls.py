@@ -11,7 +11,7 @@ import torch
 
 from conformance import upstream
 from conformance.call import Call
-from conformance.drafting.assistants import assistant, drafts_blocks
+from conformance.drafting.assistants import assistant, drafts_blocks, say, shares_states
 from conformance.drafting.parts import Parts
 from conformance.drafting.processors import stop_conditions
 from conformance.drafting.translated import tokenizers
@@ -69,6 +69,8 @@ class Calls(Parts):
         extras: dict[str, Any] = {} if cache is None else {upstream.cache_argument(model): cache}
         if "draft" in parts and self.plan.drafter in MODELS:
             extras["assistant_model"] = assistant(self.scenario, self.plan)
+            if shares_states(self.scenario, self.plan):
+                say(extras["assistant_model"], self.plan.script, self.runs.alone[0].tokens(0), self.start(parts))
             extras |= self.words() if self.plan.drafter == "translated" else {}
         start = {"cached": cached, "only_new": "embeds" not in parts and self.left_out(cached, self.width) > 0}
         return Call(

@@ -52,8 +52,11 @@ def steered_alike(runs: Runs) -> bool:
 def script_keeps_its_place(runs: Runs) -> bool:
     """A guard's condition: an assistant with a script knows its position, from a cache that tells how much it holds.
 
-    Else it counts its forwards, and those that feed accepted tokens once more count again.
+    Else it counts its forwards, and those that feed accepted tokens once more count again. Images without placeholders
+    take places in the cache that no id has.
     """
     if runs.case.plan.drafter != "scripted":
         return True
+    if runs.scenario.media and runs.scenario.media.token is None:
+        return False
     return all(runs.alone[row].cache_length is not None for row in modes(runs).rows)

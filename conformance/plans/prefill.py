@@ -9,7 +9,18 @@ from pydantic import Field
 from conformance.case import Case, Plan
 
 Drafter = Literal[
-    "none", "same", "noisy", "shallow", "other", "scripted", "lookup", "early_exit", "block", "translated", "ahead"
+    "none",
+    "same",
+    "noisy",
+    "shallow",
+    "other",
+    "scripted",
+    "lookup",
+    "early_exit",
+    "block",
+    "translated",
+    "ahead",
+    "sharing",
 ]
 MODELS = (
     "same",
@@ -19,7 +30,9 @@ MODELS = (
     "scripted",
     "block",
     "translated",
+    "sharing",
 )  # the drafters that are an assistant model
+SINGULAR = ("block", "translated", "ahead", "sharing")  # what a script on its own cannot make
 TOLD = ("positions", "temperature", "top_k", "top_p", "watermark", "words_again")
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
@@ -31,17 +44,18 @@ class PrefillPlan(Plan, family="prefill"):
 
     turns: how many positions of the prompt each earlier call has left in the cache, which the next continues;
     decoded: how many of them it decoded, one after the other, rather than prefilled.
-    script: right or wrong, position by position of a scripted assistant, over and over. assistant_own: what the
-    assistant's own generation config says besides. stop_at: steps whose token in plain decoding a custom stop condition
-    waits for, or where it can be told so, a stop string. raises: after so many calls a user's processor raises, where a
-    check wants an error. static: with turns, the cache that they leave is one that the caller made. forced_first: the
-    first token is forced, where the decoder starts with one. ids_too: with embeds, the ids are given besides.
-    min_as_length: `min_new` is told as the length of all. whole: the last of the earlier calls leaves all of the prompt
-    in the cache, so that nothing is new. positions: the call is given those of its ids, where the type takes any.
-    assistant_retyped: the assistant model is of the other dtype. temperature: where sampled. streamed: a streamer is
-    given once more. top_k, top_p: where sampled. watermark: what is put into the scores, `synthid` by a processor that
-    keeps a state. words_again: another assistant has drafted with the same tokenizers before. chunk 0, guidance 1,
-    temperature 1, top_k 0, top_p 1, ngrams 0 and min_new 0 mean: not asked for.
+    script: right or wrong, position by position of a scripted assistant or one that shares states, over and over.
+    assistant_own: what the assistant's own generation config says besides. stop_at: steps whose token in plain
+    decoding a custom stop condition waits for, or where it can be told so, a stop string. raises: after so many
+    calls a user's processor raises, where a check wants an error. static: with turns, the cache that they leave is
+    one that the caller made. forced_first: the first token is forced, where the decoder starts with one. ids_too:
+    with embeds, the ids are given besides. min_as_length: `min_new` is told as the length of all. whole: the last
+    of the earlier calls leaves all of the prompt in the cache, so that nothing is new. positions: the call is given
+    those of its ids, where the type takes any. assistant_retyped: the assistant model is of the other dtype.
+    temperature: where sampled. streamed: a streamer is given once more. top_k, top_p: where sampled. watermark:
+    what is put into the scores, `synthid` by a processor that keeps a state. words_again: another assistant has
+    drafted with the same tokenizers before. chunk 0, guidance 1, temperature 1, top_k 0, top_p 1, ngrams 0 and
+    min_new 0 mean: not asked for.
     """
 
     drafter: Drafter = "none"
@@ -133,12 +147,11 @@ class PrefillPlan(Plan, family="prefill"):
     def stands_alone(self) -> bool:
         """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts.
 
-        Nor with positions for embeddings, a watermark, or an assistant of another dtype, that drafts blocks, or with a
-        tokenizer.
+        Nor with positions for embeddings, a watermark, or an assistant of another dtype or of a kind of its own.
         """
         filled = self.continues and self.static and self.made_by == "assisted"
         embedded = self.embeds and (self.continues or self.bare or self.positions)
-        unusual = self.assistant_retyped or self.drafter in ("block", "translated", "ahead") or self.watermark
+        unusual = self.assistant_retyped or self.drafter in SINGULAR or self.watermark
         return not (filled or embedded or unusual)
 
     def rests_on(self, check: str) -> bool:

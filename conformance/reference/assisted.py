@@ -164,6 +164,8 @@ def _drafter(model: Any, call: Any, assistant: Any, config: Any) -> Drafter:
     if getattr(asked, "use_mtp", None):  # nor those of layers ahead
         return Lookup(2, 1)
     own = assistant.generation_config
+    if upstream.attends_to_another(assistant):  # drafts decide nothing: what would be read elsewhere is looked up here
+        return Lookup(own.num_assistant_tokens, 1)
     if getattr(asked, "speculation_type", None):  # drafts decide nothing: those of a block are looked up here
         return Lookup(assistant.config.block_size - 1, 1)
     limits = {

@@ -84,6 +84,7 @@ from conformance.upstream.preparing import Handed, handed_to_loop
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
 from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
 from conformance.upstream.releases import NEWEST_TESTED, OLDEST, PACKAGES, as_numbers, release, versions
+from conformance.upstream.shared_states import attends_to_another, shares_states, sharing_drafter
 from conformance.upstream.special_tokens import (
     SPECIAL_TOKEN_WARNINGS,
     announces_pad_token,
@@ -124,6 +125,7 @@ __all__ = [
     "as_numbers",
     "ask_for_fewer_logits",
     "ask_for_logits",
+    "attends_to_another",
     "bare_generation_config",
     "block_drafter",
     "cache_argument",
@@ -178,6 +180,8 @@ __all__ = [
     "release",
     "rests_on_the_cpu",
     "says_croppable",
+    "shares_states",
+    "sharing_drafter",
     "special_token_warnings",
     "special_tokens_know_the_batch",
     "static_cache_settings",

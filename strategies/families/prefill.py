@@ -23,7 +23,7 @@ from conformance.strategies.settings import for_and_against, settings
 DRAFTERS = (
     *("same", "scripted", "noisy", "lookup", "scripted", "noisy", "lookup", "same", "lookup"),
     *("shallow", "other", "early_exit", "scripted", "early_exit", "scripted", "block", "translated", "translated"),
-    *("ahead", "ahead"),
+    *("ahead", "ahead", "sharing", "sharing", "sharing", "sharing"),
 )
 FEW_TOKENS = 5  # a prompt of so few different ones repeats itself, so that a lookup finds something
 
@@ -38,6 +38,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
             blocks=_takes_blocks(architecture),
             translated=decoder_only(architecture) and catalogue.get(architecture).task == "causal",
             ahead=_has_layers_ahead(architecture),
+            sharing=_shares_states(architecture),
             always=any(event.startswith("draft") for event in towards),
         )
     )
@@ -62,11 +63,29 @@ def _has_layers_ahead(architecture: str) -> bool:
     return upstream.knows_layers_ahead(make_config(architecture, tiny_config(architecture), "eager"))
 
 
+@cache
+def _shares_states(architecture: str) -> bool:
+    """Whether the release says that the type hands its keys and values to an assistant."""
+    return upstream.shares_states(catalogue.get(architecture).class_name)
+
+
 def drafters(
-    *, early_exit: bool, blocks: bool = False, translated: bool = False, ahead: bool = False, always: bool = False
+    *,
+    early_exit: bool,
+    blocks: bool = False,
+    translated: bool = False,
+    ahead: bool = False,
+    sharing: bool = False,
+    always: bool = False,
 ) -> st.SearchStrategy[str]:
     """Who drafts: nobody in two of five draws, unless `always`; some of them for some types only."""
-    some_types = {"early_exit": early_exit, "block": blocks, "translated": translated, "ahead": ahead}
+    some_types = {
+        "early_exit": early_exit,
+        "block": blocks,
+        "translated": translated,
+        "ahead": ahead,
+        "sharing": sharing,
+    }
     known = [drafter for drafter in DRAFTERS if some_types.get(drafter, True)]
     some = st.sampled_from(known)
     return some if always else st.integers(0, 4).flatmap(lambda n: st.just("none") if n < 2 else some)
@@ -150,7 +169,8 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     fields["positions"] = decoder_only(model.architecture) and draw(rarely(True, False, one_in=6))
     if drafter != "none":
         fields["streamed"] = draw(rarely(True, False, one_in=5))
-        fields["assistant_retyped"] = _two_dtypes(model) and draw(rarely(True, False, one_in=12))
+        either = drafter not in ("block", "ahead", "sharing") and _two_dtypes(model)
+        fields["assistant_retyped"] = either and draw(rarely(True, False, one_in=12))
     fields["watermark"] = draw(_watermarks) if drafter != "translated" else ""
     if settings.do_sample:
         fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
