@@ -8,7 +8,7 @@ from toolbox import explored, small_case
 from zoo import sampling
 from zoo.sampling_table import KEEPS
 
-from conformance import registry
+from conformance import registry, upstream
 from conformance.architectures.shrink import tiny_config
 from conformance.drafting.bets import alternatives, bet_won, largest_sum
 from conformance.drafting.draws import draws, seeds
@@ -155,3 +155,16 @@ def test_green_on_the_reference(architecture, folder):
     search = explored(folder, Reference(), family="sampling", architecture=architecture, examples=15)
     assert [str(failure.difference) for failure in search.failures] == []
     assert search.result.verdicts["pass"] >= 10
+
+
+@pytest.mark.skipif(not upstream.shares_states("Gemma4ForCausalLM"), reason="the release has none")
+def test_likeliest_tokens_that_are_said_to_be_drawn_are_found_in_the_release():
+    """The fault that the zoo plants: 5.24.0 has it itself where an assistant shares the model's states."""
+    chosen = {"max_new_tokens": 8, "do_sample": True, "sample_seed": 5, "init_scale": 0.1}
+    plan = {"drafter": "sharing", "most": 3, "draws": 60}
+    case = small_case("gemma4_text", family="sampling", plan=plan, **chosen)
+    assert verdict(case, Installed).differences[0].field == "frequencies"
+
+
+def test_a_block_that_is_drafted_keeps_the_distribution():
+    assert verdict(sampled(draws=12, drafter="block"), Installed).status == "pass"

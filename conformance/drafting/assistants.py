@@ -15,6 +15,7 @@ from conformance.errors import BadInput, NotBuildable
 from conformance.plans.prefill import PrefillPlan
 from conformance.weights import fill
 
+JUST = 1e-2  # by so much is a token of a script above all others: as many chances as there were are left
 OWN_DEFAULT = 20  # what an assistant's own config says where the call says how much to draft
 # What it may say besides: none of it is the call's, and drafts decide nothing.
 OWN: dict[str, dict[str, Any]] = {
@@ -145,7 +146,7 @@ def say(model: Any, script: Sequence[bool], tokens: Sequence[int], start: int) -
         place, drafted = now, drafted + 1 if now == place else 0
         step = place + 1 - start + drafted
         if 0 <= step < len(tokens) and script[step % len(script)]:
-            outputs.logits[..., tokens[step]] = outputs.logits.max() + 1
+            outputs.logits[..., tokens[step]] = outputs.logits.max() + JUST
         return outputs
 
     model.forward = forward

@@ -69,7 +69,12 @@ class Draws:
 
     @cached_property
     def drafted(self) -> list[torch.Tensor]:
-        """What the drafter draws from, or would, after the tokens before each, of the same shape."""
+        """What the drafter draws from, or would, after the tokens before each, of the same shape.
+
+        The model's own chances where that needs the model's states: no bet is made on those.
+        """
+        if self.runs.case.plan.drafter in ("block", "sharing"):
+            return self.chances
         if self.runs.case.plan.drafter == "lookup":
             return self._of_each(self._looked_up)
         scenario, noise = origin(self.runs.scenario, self.calls.plan)

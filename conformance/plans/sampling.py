@@ -18,7 +18,7 @@ class SamplingPlan(Plan, family="sampling"):
     The drafters, `noise` and `assistant_seed` are those of the `prefill` family; `ngram` is of a lookup.
     """
 
-    drafter: Literal["noisy", "other", "shallow", "same", "lookup"] = "noisy"
+    drafter: Literal["noisy", "other", "shallow", "same", "lookup", "block", "sharing"] = "noisy"
     noise: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
     assistant_seed: Annotated[int, Field(ge=0, lt=2**16)] = 1
     most: Annotated[int, Field(ge=1, le=4)] = 3

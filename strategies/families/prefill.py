@@ -35,10 +35,10 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     drafter = draw(
         drafters(
             early_exit=decoder_only(architecture),
-            blocks=_takes_blocks(architecture),
+            blocks=takes_blocks(architecture),
             translated=decoder_only(architecture) and catalogue.get(architecture).task == "causal",
             ahead=_has_layers_ahead(architecture),
-            sharing=_shares_states(architecture),
+            sharing=shares_states(architecture),
             always=any(event.startswith("draft") for event in towards),
         )
     )
@@ -48,7 +48,7 @@ def cases(draw: st.DrawFn, architecture: str, *, towards: Collection[str] = ()) 
     return Case(family="prefill", model=model, prompt=prompt, settings=chosen, plan=plan)
 
 
-def _takes_blocks(architecture: str) -> bool:
+def takes_blocks(architecture: str) -> bool:
     """Whether blocks can be drafted for the type: a decoder of text that takes positions."""
     text = decoder_only(architecture) and catalogue.get(architecture).task == "causal"
     return text and upstream.drafts_blocks() and capabilities(architecture).accepts_position_ids
@@ -64,7 +64,7 @@ def _has_layers_ahead(architecture: str) -> bool:
 
 
 @cache
-def _shares_states(architecture: str) -> bool:
+def shares_states(architecture: str) -> bool:
     """Whether the release says that the type hands its keys and values to an assistant."""
     return upstream.shares_states(catalogue.get(architecture).class_name)
 
@@ -153,18 +153,20 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
             }
         elif drafter != "scripted" or draw(rarely(True, False, one_in=4)):
             fields |= draw(steering())
-    seldom = 6 if drafter != "none" else 3
+    # States that are looked at are compared where the prompt arrives whole.
+    looked_at = settings.output_hidden_states or settings.output_attentions
+    seldom = 3 if drafter == "none" else 15 if looked_at else 5
     parts = whole_parts(model.architecture, prompt)
     if decoder_only(model.architecture) and parts and draw(rarely(True, False, one_in=seldom)):
         fields |= draw(arriving(parts))
-    if drafter != "translated" and draw(rarely(True, False, one_in=seldom)):
+    if drafter != "translated" and draw(rarely(True, False, one_in=2 if width == 1 else seldom)):
         # What guides is taken from the prompt's last id.
         fields |= {"embeds": True, "ids_too": draw(rarely(True, False, one_in=3)), "guidance": 1.0}
     alone = drafter == "none" and not fields.get("turns") and not fields.get("embeds")
     if alone or draw(rarely(True, False, one_in=2 if fields.get("turns") else seldom)):
         fields["chunk"] = draw(st.integers(1, width + 2))
-    if draw(rarely(True, False, one_in=8)):
-        fields["static"] = True
+    filled = fields.get("turns") or fields.get("assistant_static")
+    fields["static"] = draw(rarely(True, False, one_in=4 if filled else 8))
     # Only what has parts is given positions here: the plain call with them is another family's.
     fields["positions"] = decoder_only(model.architecture) and draw(rarely(True, False, one_in=6))
     if drafter != "none":
