@@ -168,7 +168,8 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     filled = fields.get("turns") or fields.get("assistant_static")
     fields["static"] = draw(rarely(True, False, one_in=4 if filled else 8))
     # Only what has parts is given positions here: the plain call with them is another family's.
-    fields["positions"] = decoder_only(model.architecture) and draw(rarely(True, False, one_in=6))
+    positions = rarely(True, False, one_in=3 if fields.get("turns") else 6)
+    fields["positions"] = decoder_only(model.architecture) and draw(positions)
     if drafter != "none":
         fields["streamed"] = draw(rarely(True, False, one_in=5))
         either = drafter not in ("block", "ahead", "sharing") and _two_dtypes(model)
