@@ -162,3 +162,10 @@ def test_images_of_a_script_are_those_of_the_project():
         for field, source in scenario.media.sources([0, 1], "float32").items():
             made = eval(source, {"np": np, "torch": torch, "uniform": uniform})
             assert torch.equal(made, scenario.inputs()[field])
+
+
+def test_images_without_placeholders_take_places_that_a_script_does_not_know():
+    """The cache of GIT holds them before the ids: what is right by its length is another position's."""
+    case = case_of("git", rows=((1,),), drafter="scripted", most=1, script=(False, False, True))
+    found = judge(case, ["same-model-is-believed"], Reference()).verdicts["same-model-is-believed"]
+    assert found.reason == "a script loses its place in the cache"

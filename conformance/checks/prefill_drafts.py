@@ -79,7 +79,7 @@ def drafts_are_as_long_as_asked(runs: Runs) -> Comparison:
 @applies(
     "the assistant has not seen the whole prompt", lambda runs: not {"turns", "embeds"} & set(modes(runs).everything)
 )
-@applies("a script that counts forwards loses its place where tokens are fed again", script_keeps_its_place)
+@applies("a script loses its place in the cache", script_keeps_its_place)
 @applies("the assistant is another model", drafts_with("same", "scripted"))
 @applies("the run raises", runs_at_all)
 def same_model_is_believed(runs: Runs) -> Comparison:
