@@ -78,28 +78,33 @@ def _rotary(name: str) -> Iterator[Level]:
             yield level
 
 
-def _scaled(rope: Any, kind: str, rotated: int) -> dict[str, Json]:
+def _scaled(rope: Mapping[str, Any], kind: str, rotated: int) -> dict[str, Json]:
     """A default's parameters with a scaling; of those that differ by kind of layer, each that has none so far."""
-    if "rope_type" not in rope:
-        parts = {k: _scaled(part, kind, rotated) if isinstance(part, dict) else {} for k, part in rope.items()}
-        if kind == "longrope" or not any(parts.values()):  # heads of such layers may differ in size
-            return {}
-        return {k: parts[k] or rope[k] for k in rope}
-    numbers = {k: float(v) if type(v) is int else v for k, v in rope.items()}
-    unsaid = kind == "longrope" and not rotated
-    if unsaid or rope["rope_type"] != "default" or any(type(v) is float and v > LARGEST_BASE for v in numbers.values()):
+    alike = "rope_type" in rope
+    parts = {"": rope} if alike else {layers: part for layers, part in rope.items() if isinstance(part, dict)}
+    unscaled = [layers for layers, part in parts.items() if part.get("rope_type") == "default"]
+    numbers = [value for part in parts.values() for value in part.values() if type(value) in (int, float)]
+    unsaid = kind == "longrope" and not (alike and rotated)  # heads of layers of other kinds may differ in size
+    if unsaid or not unscaled or max(numbers, default=0) > LARGEST_BASE:
         return {}
     factors = {"short_factor": [1.0] * rotated, "long_factor": [1.0 + n for n in range(rotated)]} if rotated else {}
-    return {**numbers, "rope_type": kind, "factor": float(FACTOR), **SCALINGS[kind], **factors}
+    asked = {"rope_type": kind, "factor": float(FACTOR), **SCALINGS[kind], **factors}
+    scaled = {layers: {**_floats(part), **(asked if layers in unscaled else {})} for layers, part in parts.items()}
+    return scaled[""] if alike else {**rope, **scaled}
+
+
+def _floats(part: Mapping[str, Any]) -> dict[str, Json]:
+    """The same values, bases that are whole numbers as others are: a case bounds what counts something."""
+    return {name: float(value) if type(value) is int else value for name, value in part.items()}
 
 
 def _rotated(name: str, settings: Mapping[str, Json], prefix: str) -> int:
-    """How many frequencies a head has; 0 where the config does not say in the usual words."""
-    config: Any = make_config(name, settings)
-    for part in filter(None, prefix.split(".")):
-        config = getattr(config, part)
+    """How many frequencies a head has; 0 where the config cannot be made, or does not say so in the usual words."""
     try:
+        config: Any = make_config(name, settings)
+        for part in filter(None, prefix.split(".")):
+            config = getattr(config, part)
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    except Exception:  # noqa: BLE001 - not there, or a type of 5.24's own for "read it per layer"
+    except Exception:  # noqa: BLE001 - refused, not there, or a type of 5.24's own for "read it per layer"
         return 0
     return int(size * (config.rope_parameters.get("partial_rotary_factor") or 1.0)) // 2

@@ -13,7 +13,7 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from conformance.architectures.capabilities import build_model
 from conformance.architectures.ropes import BY_LENGTH, FIXED, SCALINGS, rope_of, ropes, stretched
 from conformance.architectures.shrink import make_config, tiny_config
-from conformance.case import plain
+from conformance.case import ModelSpec, plain
 from conformance.case.reading import parse_case
 from conformance.errors import BadInput
 from conformance.judge import judge
@@ -147,3 +147,11 @@ def test_frequencies_that_begin_anew_with_every_prompt_are_no_fault():
 
     with patch.object(LlamaRotaryEmbedding, "forward", begins):
         assert repeated("dynamic") == ("pass", "allowed")
+
+
+@pytest.mark.parametrize("name", ["gemma4_text", "dots3_note_text", "llava", "glm4", "t5gemma"])
+def test_what_is_asked_for_fits_into_a_case(name):
+    config = tiny_config(name)
+    for kind in SCALINGS:
+        model = ModelSpec(architecture=name, config={**config, **stretched(name, kind, config)})
+        assert rope_of(model.config) in ("", kind)
