@@ -25,6 +25,7 @@ SUMMARY: dict[str, Any] = {
     "not_reached": [f"cached: path {number}" for number in range(40)],
     "below_floor": [],
     "only_allowed": {},
+    "events": {},
     "cells": {"reachable": 8, "reached": 8, "reached_often": 8, "often": 20, "fewer": {}},
     "subject": "installed",
     "broken": [],
