@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.architectures.cells import kinds
+from conformance.architectures.ropes import rope_of
 from conformance.case import Case, Settings
 from conformance.endings import Ending
 from conformance.outcome import Outcome
@@ -49,6 +50,7 @@ def of_case(case: Case, scenario: Any) -> set[str]:
     found |= traits_of(case.model.tied, scenario.tied_groups) if case.model.tied else set()
     found |= {"images: in the prompt"} if case.prompt.images else set()
     found |= {f"{KIND}{kind}" for kind in kinds(scenario.config)}
+    found |= {f"rope: {rope}"} if (rope := rope_of(case.model.config)) else set()
     found |= {f"dtype: {case.model.dtype}", f"attention: {case.model.attention}"}
     found |= set() if case.plan is None else case.plan.events(case, scenario.config)
     return found | {_window(scenario.rows, scenario.config)}

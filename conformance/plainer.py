@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.architectures.options import chosen_options
+from conformance.architectures.ropes import rope_of, unstretched
 from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Prompt, Settings
@@ -112,6 +113,8 @@ def _without_an_option(case: Case) -> Iterator[Case]:
         kept = {path: value for path, value in model.config.items() if path not in option}
         kept |= {path: plainest[path] for path in option if path in plainest}
         yield case.replace(model=model.replace(config=kept))
+    if rope_of(model.config):
+        yield case.replace(model=model.replace(config=unstretched(model.architecture, model.config)))
 
 
 def _plainest_config(case: Case) -> Iterator[Case]:

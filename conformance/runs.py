@@ -103,7 +103,7 @@ class Runs:
 
     def shareable_model(self) -> Any:
         """The model of a lower rung's run: shared where neither the type nor the subject leaves a trace in it."""
-        if self.subject.name not in BUILT_IN or self.case.prompt.images or keeps_state(self.case.model.architecture):
+        if self.subject.name not in BUILT_IN or self.case.prompt.images or keeps_state(self.case.model):
             return self.scenario.model()
         return self._shared
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.architectures.media import takes_media
+from conformance.architectures.ropes import rope_of, stretched
 from conformance.architectures.shrink import tiny_config
 from conformance.architectures.sizes import Sizes
 from conformance.build import Scenario
@@ -48,14 +49,15 @@ def as_drawn(failure: Failure, subject: str) -> Finding:
 
 
 def on_plainest(case: Case, architecture: str, *, own_class: bool = False) -> Case:
-    """The case with the plainest model of another type in its model's place.
+    """The case with the plainest model of another type in its model's place; a scaling of its positions stays.
 
     own_class: a class that decodes by itself stays what runs; else that type's model takes its place as well.
     """
-    sizes = Sizes()
+    sizes, rope = Sizes(), rope_of(case.model.config)
+    config = tiny_config(architecture, sizes)
     model = case.model.replace(
         architecture=architecture,
-        config=tiny_config(architecture, sizes),
+        config={**config, **(stretched(architecture, rope, config) if rope else {})},
         tied=elsewhere(case.model.tied, ALIKE.get(architecture, ())),
     )
     return _moved(case, model, sizes.vocabulary, case.plan if own_class else None)

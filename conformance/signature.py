@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.architectures.cache_kinds import cache_kinds
 from conformance.architectures.options import chosen_options
+from conformance.architectures.ropes import rope_of
 from conformance.build import Scenario
 from conformance.case import Case, Settings
 from conformance.errors import BadInput, NotBuildable
@@ -129,7 +130,8 @@ def switches(case: Case) -> list[str]:
         return []
     said = {path for path, value in config.items() if value is True and "use_" in path}
     said |= {path for option in chosen_options(name, config) for path in option}
-    return sorted(f"config {path}" for path in said)
+    rope = rope_of(config)
+    return sorted([*(f"config {path}" for path in said), *([f"config rope_type {rope}"] if rope else [])])
 
 
 def kinds_of(case: Case) -> tuple[str, ...]:

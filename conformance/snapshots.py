@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,12 @@ TORCH_INTERNALS = frozenset({"_modules"})
 
 LONGER = "a table of positions, computed anew once a sequence is longer than it"
 RESCALED = "RWKV divides some weights once, before its first forward in evaluation mode"
+COMPUTED_ANEW = "chosen by every forward for its own positions, before they are read"
+GROWN = "frequencies of the longest sequence so far: whether the next call begins with its own, `repeatable` says"
+BY_LAYERS = ("", "full_attention_", "sliding_attention_")  # frequencies of all layers, or of those of a kind
 KEPT_WHOLE = "model._cache"  # the one attribute under which everything is kept on purpose
-# What a model keeps between calls on purpose, and no outcome depends on: (model type or *, end of path) → reason.
+# What a model keeps between calls on purpose, and no outcome depends on: (whose, end of path) → reason. Whose: a model
+# type, a rope type, or * for any.
 KEPT_ON_PURPOSE = {
     ("*", KEPT_WHOLE): "the static cache of the last call, kept to avoid recompilation",
     ("*", "_previous_max_cache_length"): "the length of the last static cache, kept to avoid recompilation",
@@ -25,6 +30,9 @@ KEPT_ON_PURPOSE = {
     ("DiaForConditionalGeneration", "_uses_cfg"): "whether this call guides, told anew by every call before it is read",
     ("*", "weights"): LONGER,
     ("fsmt", "embed_positions.weight"): LONGER,
+    ("longrope", "inv_freq"): COMPUTED_ANEW,
+    ("longrope", "long_inv_freq"): COMPUTED_ANEW,
+    **{("dynamic", layers + name): GROWN for layers, name in product(BY_LAYERS, ("inv_freq", "max_seq_len_cached"))},
     ("rwkv", "layers_are_rescaled"): RESCALED,
     ("rwkv", "attention.output.weight"): RESCALED,
     ("rwkv", "feed_forward.value.weight"): RESCALED,
@@ -67,11 +75,11 @@ def snapshot(value: Any, name: str = "") -> Flat:
     }
 
 
-def kept_on_purpose(owner: str, path: str) -> str | None:
-    """Why a model of this type may change what is at this path of its `module_state`; None where it may not."""
+def kept_on_purpose(owner: str, path: str, rope: str = "") -> str | None:
+    """Why a model of this type, with this rope type, may change what is at a path of its `module_state`, else None."""
     for (whose, name), reason in KEPT_ON_PURPOSE.items():
         whole = name == KEPT_WHOLE and f"{path}.".startswith(f"{KEPT_WHOLE}.")
-        if whose in ("*", owner) and (whole or path.endswith(f".{name}")):
+        if whose in ("*", owner, rope) and (whole or path.endswith(f".{name}")):
             return reason
     return None
 

@@ -1,9 +1,10 @@
-"""Whether a type's modules keep anything from one call to the next, found out once per process and type."""
+"""Whether a model's modules keep anything from one call to the next, found out once per process and type."""
 
 from __future__ import annotations
 
 from functools import cache
 
+from conformance.architectures.ropes import BY_LENGTH, rope_of
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Prompt, Settings
 from conformance.errors import BadInput, NotBuildable
@@ -12,12 +13,17 @@ from conformance.errors import BadInput, NotBuildable
 HARMLESS = ("_output_capturing_hooks_installed",)
 
 
-@cache
-def keeps_state(architecture: str) -> bool:
+def keeps_state(model: ModelSpec) -> bool:
     """Whether a call changes the model's configs or an attribute of its modules; True where that is unknown.
 
-    Runs of a stateless type may share a model: a new one costs as much as a forward.
+    Runs of a stateless model may share it: a new one costs as much as a forward.
     """
+    return rope_of(model.config) in BY_LENGTH or _plainly_keeps_state(model.architecture)
+
+
+@cache
+def _plainly_keeps_state(architecture: str) -> bool:
+    """Whether that is so of a tiny model of this type, with nothing that a default config hides."""
     from conformance.build import Scenario
     from conformance.observe import observe
     from conformance.subjects.installed import Installed

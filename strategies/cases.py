@@ -15,10 +15,11 @@ from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import reachable
 from conformance.architectures.media import reserved_tokens
 from conformance.architectures.options import options
+from conformance.architectures.ropes import BY_LENGTH, FIXED, SCALINGS, ropes, stretched
 from conformance.architectures.scales import scales_of
 from conformance.architectures.shrink import tiny_config
 from conformance.case import Case, ModelSpec, Plan, Prompt, Settings, known_plans
-from conformance.errors import BadInput, NotBuildable
+from conformance.errors import BadInput, NotBuildable, unknown
 from conformance.strategies import families
 from conformance.strategies.architectures import configs, sizes_with
 from conformance.strategies.prompts import media_span, prompts
@@ -38,13 +39,17 @@ def models(
     towards: Collection[str] = (),
     tied: bool | None = None,
     init_scales: Sequence[float] | None = None,
+    scalings: Sequence[str] = FIXED,
 ) -> ModelSpec:
     """A tiny model of one type: its config, weight seed and scale, dtype, attention kernel and tied weights.
 
     `towards` holds cache kinds as events (`kind: sliding`): half of the draws then have one of those that the type
     reaches. `tied` ties weights always or never; left open, once in sixteen draws. `init_scales` replaces the type's
-    own. Shrinks to the smallest valid config, float32, eager, nothing tied. Only what the type supports is drawn.
-    Raises NotBuildable for a type that the installed release cannot make, BadInput for no scales.
+    own. `scalings` are the kinds of `rope_type` of which one is drawn now and then where positions are rotary: left
+    out, those whose frequencies are made once; none for (). Shrinks to the smallest valid config, float32, eager,
+    nothing tied. Only what the type supports is drawn.
+    Raises NotBuildable for a type that the installed release cannot make, BadInput for no scales of weights, and for a
+    kind of scaling that there is not.
     """
     name = draw(architecture) if isinstance(architecture, st.SearchStrategy) else architecture
     can = capabilities(name)
@@ -52,8 +57,12 @@ def models(
         raise NotBuildable(f"{name} cannot be built: {can.reason}")
     if init_scales is not None and not init_scales:
         raise BadInput("init_scales=() leaves nothing to draw")
+    for scaling in scalings:
+        if scaling not in SCALINGS:
+            raise unknown("rope type", scaling, SCALINGS)
     kernels: tuple[Literal["eager", "sdpa"], ...] = tuple(k for k in ("eager", "sdpa") if k in can.attention)
     config = {**draw(_configs_towards(name, towards)), **draw(_options(name))}
+    config |= draw(_scaled(name, config, scalings))
     ties = tied if tied is not None else draw(rarely(True, False, one_in=16)) and bool(room(name, config))
     return ModelSpec(
         architecture=name,
@@ -87,6 +96,15 @@ def _options(draw: st.DrawFn, name: str) -> Mapping[str, Any]:
     return {attribute: value for option in some for attribute, value in option.items()}
 
 
+@st.composite
+def _scaled(draw: st.DrawFn, name: str, config: Mapping[str, Any], scalings: Sequence[str]) -> Mapping[str, Any]:
+    """Once in eight draws positions that are stretched; shrinks to nothing."""
+    if not scalings or not draw(rarely(True, False, one_in=8)):
+        return {}
+    possible = [scaling for scaling in ropes(name) if scaling in scalings]
+    return stretched(name, draw(st.sampled_from(possible)), config) if possible else {}
+
+
 @cache
 def _configs(name: str) -> st.SearchStrategy[dict[str, Any]]:
     return configs(name)
@@ -118,10 +136,12 @@ def cases(family: str, architecture: str, *, towards: Collection[str] = ()) -> s
 def general_cases(draw: st.DrawFn, family: str, architecture: str, *, towards: Collection[str] = ()) -> Case:
     """A case with a model, a prompt and settings as every family draws them, and the plan of this one.
 
-    Prompts hold images where the family's module says so, by `IMAGES`. Two of them in a row are an order to be kept
-    where a row becomes several, so that several are sampled then.
+    Prompts hold images where the family's module says so, by `IMAGES`, and frequencies follow the length where it says
+    `ANY_ROPE`: keys that are cached then keep the older ones, so that nothing else computes the same. Two images in a
+    row are an order to be kept where a row becomes several, so that several are sampled then.
     """
-    model = draw(models(architecture, towards=towards))
+    scalings = (*FIXED, *BY_LENGTH) if getattr(module_of(family), "ANY_ROPE", False) else FIXED
+    model = draw(models(architecture, towards=towards, scalings=scalings))
     vocabulary, ragged = vocabulary_of(model), "rows: padded" in towards
     several = ragged or "rows: several" in towards or "stop: rows differ" in towards
     rows = draw(st.sampled_from((2, 3) if several else (1, 2, 1, 2, 3)))

@@ -27,7 +27,7 @@ def _is_right_unplaced(runs: Runs) -> str | None:
 @check(PLACEMENT, stands_on=["placed-matches-unplaced"], compares="itself", bitwise=True)
 @guarded(beside_plain("late stop"))
 @guarded(_is_right_unplaced)
-@applies("the type keeps something from call to call", lambda runs: not keeps_state(runs.case.model.architecture))
+@applies("the type keeps something from call to call", lambda runs: not keeps_state(runs.case.model))
 def placed_late_stop_matches_immediate(runs: Runs) -> Comparison:
     """With layers on several devices, stopping one step late gives bitwise what stopping at once gives.
 

@@ -10,6 +10,7 @@ import torch
 
 from conformance import upstream
 from conformance.architectures.own_generate import recipes
+from conformance.architectures.ropes import rope_of
 from conformance.build import DTYPES
 from conformance.building import own_generate
 from conformance.call import Call
@@ -204,9 +205,10 @@ def _unchanged(runs: Runs, outcome: Outcome, when: str) -> Comparison:
     for path, how in outcome.changed.items():
         return Comparison.of(Difference("changed", unnumbered(path), "as before the call", f"{path}: {how}", when))
     result = Comparison()
+    owner, rope = plan_of(runs).by_itself or runs.scenario.architecture.model_type, rope_of(runs.case.model.config)
     for path, how in outcome.module_changes.items():
         attribute = path.rsplit(".", 1)[-1]
-        reason = kept_on_purpose(plan_of(runs).by_itself or runs.scenario.architecture.model_type, path)
+        reason = kept_on_purpose(owner, path, rope)
         if reason is not None:
             result.allowed.append(f"{attribute}: {reason}")
         else:

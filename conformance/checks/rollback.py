@@ -60,7 +60,7 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
     (
         "the type keeps state on its modules, where a subject's own cache cannot reach it",
-        lambda runs: runs.subject.name == Installed.name or not keeps_state(runs.case.model.architecture),
+        lambda runs: runs.subject.name == Installed.name or not keeps_state(runs.case.model),
     ),
 )
 BELOW = ("cached-matches-recomputed", "padded-row-matches-alone")

@@ -17,6 +17,7 @@ from conformance.stopping.errors import (
     left_by_the_hook,
     next_call,
 )
+from conformance.stopping.model_state import NOT_GONE_ON_FROM
 from conformance.stopping.pairs import MAY_DEFER, Stopped, continued, lacks, runs_of, second_calls
 from conformance.stopping.same import same_outcome
 from conformance.streams import streamed_step_by_step
@@ -71,15 +72,15 @@ def deferred_stop_matches_immediate(runs: Runs) -> Comparison:
         return Comparison.of(Difference("length", "forwards", f"at most {most} more", f"{both.undone} more"))
     result = _calls_of_hooks(both) + same_outcome(runs, both.immediate, both.deferred, both.marks)
     if both.states_not_gone_on_from:
-        result.allowed.append(
-            "states: those on the model's modules are of the undone step, and no cache goes on from them"
-        )
+        result.allowed.append(NOT_GONE_ON_FROM)
     again = runs.case.plan.again and not result.differences
     return result + (_once_more(runs) if again else Comparison())
 
 
 def _once_more(runs: Runs) -> Comparison:
     """A second call of the same on the same models: nothing of the first is left that it would read."""
+    if runs_of(runs).states_not_gone_on_from:
+        return Comparison()  # the model may begin with them, which `repeatable` tells
     at_once, late = second_calls(runs)
     if at_once.crash:
         return Comparison()  # another rung's matter

@@ -54,7 +54,7 @@ class Truths:
     def empty(self, sources: Sequence[int] | None = None) -> Machine:
         """A machine with an empty cache of the class, for these rows of the prompt (None: all)."""
         rows = range(self.prepared.input_ids.shape[0]) if sources is None else sources
-        owns = keeps_state(self.runs.case.model.architecture)
+        owns = keeps_state(self.runs.case.model)
         return Machine.empty(self.model, self.prepared, rows, owns_model=owns)
 
     def of(self, groups: Groups, sources: Sequence[int]) -> tuple[Machine, torch.Tensor]:

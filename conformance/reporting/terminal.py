@@ -53,6 +53,9 @@ def _gaps(summary: Json, folder: str) -> Iterator[str]:
     for name in ("not_reached", "below_floor"):
         if found := summary[name]:
             yield f"{name.replace('_', ' ')}, {len(found)} in all: {first_few(found, f'{folder}/summary.json')}"
+    if few := [f"{cell} ({count})" for cell, count in summary["cells"]["fewer"].items()]:
+        of = f"{len(few)} of {summary['cells']['reachable']} architecture × cache kind"
+        yield f"fewer than {summary['cells']['often']} cases, {of}: {first_few(few, f'{folder}/summary.json')}"
     if alone := [f"{check} (allowed in {counted(n, 'case')})" for check, n in summary["only_allowed"].items()]:
         yield f"never passed nor failed, {len(alone)} in all: {first_few(alone, f'{folder}/summary.json')}"
     if again := sum(count for path, count in summary["events"].items() if path.endswith(ASKED_AGAIN)):

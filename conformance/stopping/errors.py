@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-
 from conformance import upstream
 from conformance.cache_contents import without_garbage
 from conformance.call import Call
@@ -15,7 +13,7 @@ from conformance.runs import Runs
 from conformance.simulation.hooks import CountingCriterion, HookRaised, RaisingStreamer, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
-from conformance.stopping.model_state import model_state, traces
+from conformance.stopping.model_state import NOT_GONE_ON_FROM, model_state, states, traces
 from conformance.stopping.pairs import AT_ONCE, LATE, changed_by_one, probe_of, runs_of
 from conformance.stopping.same import left_alone, same_outcome
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
@@ -79,13 +77,23 @@ def left_by_the_call(runs: Runs, late: Raised, at_once: Raised) -> Comparison:
     """What was changed of configs, inputs and keywords of the caller's, and what is left in the model.
 
     Where a streamer raised, which is called a step later, states that a model keeps on its modules are of one step
-    more, as those in a cache are.
+    more, as those in a cache are. So they are where no cache outlives the call: nothing goes on from them.
     """
     left = traces(late.model, at_once.model, runs.scenario.architecture.model_type)
-    if runs.case.plan.raises == "streamer":
-        states = {path for held in (late.model, at_once.model) for path in held if isinstance(held[path], torch.Tensor)}
-        left = {path: how for path, how in left.items() if path not in states}
-    return left_alone(left | changed_by_one(late.outcome, at_once.outcome))
+    one_step_on = states_one_step_on(runs, late, at_once)
+    rest = {path: how for path, how in left.items() if path not in one_step_on}
+    found = left_alone(rest | changed_by_one(late.outcome, at_once.outcome))
+    if one_step_on:
+        found.allowed.append(NOT_GONE_ON_FROM)
+    return found
+
+
+def states_one_step_on(runs: Runs, late: Raised, at_once: Raised) -> set[str]:
+    """Paths of the states on the model's modules that differ, and are allowed to be of one step more."""
+    both = states(late.model) & states(at_once.model)
+    if runs.case.plan.raises != "streamer":
+        both = set() if runs_of(runs).outlives else both & at_once.outcome.module_changes.keys()
+    return both & traces(late.model, at_once.model, runs.scenario.architecture.model_type).keys()
 
 
 def left_by_the_hook(late: Raised, at_once: Raised, streamer: bool) -> Comparison:
@@ -130,20 +138,12 @@ def _all_of(run: Raised) -> Flat:
 def next_call(runs: Runs, at_once: Raised, late: Raised) -> Comparison:
     """The plain call after the one in which a hook raised, on the same model.
 
-    Where a model begins with the states that the call before left on it, which is another check's matter, and a
-    streamer left those of one step more, they are to be seen in it.
+    Not where that model is allowed to hold states of one step more: it may begin with them, which `repeatable` tells.
     """
-    if at_once.following.crash:
+    if at_once.following.crash or states_one_step_on(runs, late, at_once):
         return Comparison()  # another rung's matter
     if late.following.crash:
         return crash_difference(late.following.crash, "the call after an error with stopping at once works")
     found = same_outcome(runs, at_once.following, late.following)
-    if runs.case.plan.raises == "streamer" and found.differences and _begins_with_what_is_left(runs, at_once):
-        return Comparison()
     found.differences = [replace(one, where=f"next call, {one.where}") for one in found.differences]
     return found
-
-
-def _begins_with_what_is_left(runs: Runs, at_once: Raised) -> bool:
-    """Whether the same call says something else on a new model, though stopping at once both times."""
-    return bool(same_outcome(runs, runs_of(runs).immediate, at_once.following).differences)

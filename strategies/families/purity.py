@@ -16,6 +16,7 @@ from conformance.strategies.ranges import rarely
 from conformance.strategies.settings import settings as general_settings
 
 IMAGES = True  # prompts hold images or sound where the type takes some
+ANY_ROPE = True  # frequencies may follow the length: the next call is to begin with its own
 
 
 @st.composite

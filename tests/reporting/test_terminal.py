@@ -25,6 +25,8 @@ SUMMARY: dict[str, Any] = {
     "not_reached": [f"cached: path {number}" for number in range(40)],
     "below_floor": [],
     "only_allowed": {},
+    "events": {},
+    "cells": {"reachable": 8, "reached": 8, "reached_often": 8, "often": 20, "fewer": {}},
     "subject": "installed",
     "broken": [],
     "died": [],
@@ -49,6 +51,13 @@ def test_what_was_only_ever_allowed_is_said() -> None:
     assert not [line for line in printed() if line.startswith("never passed")]
     (said,) = [line for line in printed(only_allowed={"repeatable": 12}) if line.startswith("never passed")]
     assert said == "never passed nor failed, 1 in all: repeatable (allowed in 12 cases)"
+
+
+def test_the_cells_with_few_cases_are_said() -> None:
+    assert not [line for line in printed() if line.startswith("fewer than")]
+    fewer = {"llama × full": 19, "lfm2 × convolutional": 0}
+    (said,) = [line for line in printed(120, cells={**SUMMARY["cells"], "fewer": fewer}) if "fewer than" in line]
+    assert said == "fewer than 20 cases, 2 of 8 architecture × cache kind: llama × full (19); lfm2 × convolutional (0)"
 
 
 def test_a_finding_is_replayed_on_the_subject_of_the_run() -> None:
