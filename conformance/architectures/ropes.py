@@ -47,7 +47,8 @@ def stretched(name: str, kind: str, settings: Mapping[str, Json]) -> Option:
     found: dict[str, Json] = {}
     for level in _rotary(name):
         rotated = _rotated(name, settings, level.prefix) if kind == "longrope" else 0
-        if rope := _scaled(level.values[ROPE], kind, rotated):
+        default: Any = level.values[ROPE]
+        if rope := _scaled(default, kind, rotated):
             found[level.prefix + ROPE] = rope
             lengths = (FEW_POSITIONS if kind == "dynamic" else STRETCHED, FEW_POSITIONS)
             found |= {level.prefix + a: n for a, n in zip(POSITIONS, lengths, strict=True) if level.values.get(a)}
@@ -58,7 +59,7 @@ def rope_of(settings: Mapping[str, Any]) -> str:
     """The kind of scaling that these settings ask for; "" where they ask for none."""
     for path, rope in settings.items():
         if path.rsplit(".", 1)[-1] == ROPE and isinstance(rope, Mapping):
-            told = {part.get("rope_type") for part in (rope, *rope.values()) if isinstance(part, Mapping)}
+            told = {str(part.get("rope_type")) for part in (rope, *rope.values()) if isinstance(part, Mapping)}
             return min(told & SCALINGS.keys(), default="")
     return ""
 
@@ -89,8 +90,10 @@ def _scaled(rope: Mapping[str, Any], kind: str, rotated: int) -> dict[str, Json]
         return {}
     factors = {"short_factor": [1.0] * rotated, "long_factor": [1.0 + n for n in range(rotated)]} if rotated else {}
     asked = {"rope_type": kind, "factor": float(FACTOR), **SCALINGS[kind], **factors}
-    scaled = {layers: {**_floats(part), **(asked if layers in unscaled else {})} for layers, part in parts.items()}
-    return scaled[""] if alike else {**rope, **scaled}
+    scaled: dict[str, Any] = {
+        layers: {**_floats(part), **(asked if layers in unscaled else {})} for layers, part in parts.items()
+    }
+    return dict(scaled[""]) if alike else {**rope, **scaled}
 
 
 def _floats(part: Mapping[str, Any]) -> dict[str, Json]:
