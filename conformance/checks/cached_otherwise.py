@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
 from conformance import upstream
 from conformance.build import Scenario
+from conformance.case import Case
 from conformance.checks.cached import CACHED
 from conformance.compare import compare_steps, crash_difference
 from conformance.oracle import Oracle, OracleRaised
@@ -76,7 +78,11 @@ def _others(runs: Runs) -> Iterator[tuple[str, Oracle]]:
     for kernel in runs.capabilities.attention:
         if kernel != case.model.attention:
             other = case.replace(model=case.model.replace(attention=kernel), fingerprint=None)
-            yield kernel, runs.once(("by kernel", kernel), lambda changed=other: Oracle(Scenario(changed)))
+            yield kernel, runs.once(("by kernel", kernel), partial(_oracle, other))
+
+
+def _oracle(case: Case) -> Oracle:
+    return Oracle(Scenario(case))
 
 
 def _recomputed(oracle: Oracle, row: int, tokens: list[int]) -> torch.Tensor | Crash:
