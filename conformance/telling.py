@@ -29,6 +29,8 @@ def told(call: Call, plan: PurityPlan, model: Any, takes_positions: bool = False
         call = _seen(call, model)
     if plan.unmasked and bool(call.inputs["attention_mask"].all()):
         call = call.replace(inputs={name: value for name, value in call.inputs.items() if name != "attention_mask"})
+    if plan.criterion and ends_by_token_alone(call.generation_config):
+        call = _ended_by_criterion(call)
     if plan.quantized:
         call = call.replace(extras={**call.extras, "cache_implementation": "quantized", "cache_config": {**QUANTIZED}})
     if plan.keywords:
@@ -37,6 +39,28 @@ def told(call: Call, plan: PurityPlan, model: Any, takes_positions: bool = False
         fields = {name: value for name, value in vars(config).items() if value != getattr(plain, name, None)}
         call = call.replace(generation_config=plain, extras={**fields, **call.extras})
     return _by_model(call, model) if plan.by_model else call
+
+
+def ends_by_token_alone(config: Any) -> bool:
+    """Whether there are end tokens, and nothing in the settings but the end of a row is about them.
+
+    A pad token that is not told is derived from them.
+    """
+    about = ("min_new_tokens", "min_length", "forced_eos_token_id", "bad_words_ids")
+    return (
+        bool(config.eos_token_id)
+        and config.pad_token_id is not None
+        and not any(getattr(config, name, None) for name in about)
+    )
+
+
+def _ended_by_criterion(call: Call) -> Call:
+    """A row is filled up after its end wherever a criterion knows an end token, whoever made that."""
+    from transformers.generation.stopping_criteria import EosTokenCriteria
+
+    ends = EosTokenCriteria(call.generation_config.eos_token_id)
+    call.generation_config.eos_token_id = None
+    return call.replace(criteria=(*call.criteria, ends))
 
 
 def _by_model(call: Call, model: Any) -> Call:

@@ -27,7 +27,7 @@ from conformance.subjects.own_generate import OwnGenerate
 from conformance.telling import told
 from conformance.verdicts import Comparison, Difference
 
-WAYS = ("keywords", "by_model", "encoded", "seen", "unmasked", "positions", "quantized", "static")
+WAYS = ("keywords", "by_model", "encoded", "seen", "unmasked", "positions", "criterion", "quantized", "static")
 TOLD = tuple(f"told: {way}" for way in WAYS)
 PURITY = family(
     "purity",

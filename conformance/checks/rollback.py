@@ -41,6 +41,7 @@ ROLLBACK = family(
         "cache: plain",
         "beams: several",
         "beams: sampled",
+        "scores: guided",
     ),
 )
 GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (

@@ -17,9 +17,10 @@ class PurityPlan(Plan, family="purity"):
     keywords: the settings are told one by one, not as a `GenerationConfig`; by_model: they are the generation config of
     the model, and the caller tells nothing; encoded: the encoder's output is given in place of what it encodes; seen:
     what the tower makes of images is given in their place; unmasked: no attention mask is given where nothing is
-    padded; positions: those of the prompt are given, where the type takes any. quantized: a quantised cache is asked
-    for, with a dictionary that says how it is made; static: a cache of fixed size, which some releases keep for the
-    next call.
+    padded; positions: those of the prompt are given, where the type takes any; criterion: end tokens are told by the
+    release's own stopping criterion for them, where nothing else that is asked for needs to know them. quantized: a
+    quantised cache is asked for, with a dictionary that says how it is made; static: a cache of fixed size, which some
+    releases keep for the next call.
     raises: another call, between the first and the second, is ended by a processor of the caller's after so many calls
     of it, less one; 0: there is none. by_itself: the class of a model with a `generate` of its own, in the place of the
     case's; it is called as its recipe says, and nothing else here means anything then.
@@ -31,6 +32,7 @@ class PurityPlan(Plan, family="purity"):
     seen: bool = False
     unmasked: bool = False
     positions: bool = False
+    criterion: bool = False
     quantized: bool = False
     static: bool = False
     by_itself: OwnGenerateClass = ""
@@ -46,7 +48,8 @@ class PurityPlan(Plan, family="purity"):
     @property
     def otherwise(self) -> bool:
         """Whether the same request is told in another way than by a config, ids and a mask."""
-        return any((self.keywords, self.by_model, self.encoded, self.seen, self.unmasked, self.positions))
+        settings = (self.keywords, self.by_model, self.criterion)
+        return any((*settings, self.encoded, self.seen, self.unmasked, self.positions))
 
     @property
     def model_class(self) -> str:
@@ -73,8 +76,8 @@ class PurityPlan(Plan, family="purity"):
         return tuple(f"by_itself: {self.by_itself}" if name == "by_itself" else name for name in found)
 
     def stands_alone(self) -> bool:
-        """Not with a recipe of a model, which is this project's, nor encoded images; nor told in two ways at once."""
-        return not (self.by_itself or self.seen) and self.encoded + self.unmasked + self.positions < 2
+        """Not with a recipe of a model, which is this project's, images encoded, a criterion, or two ways at once."""
+        return not (self.by_itself or self.seen or self.criterion) and self.encoded + self.unmasked + self.positions < 2
 
     def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """How the settings and the prompt reach the call."""

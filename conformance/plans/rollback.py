@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import Self
 
-from conformance.case import Case, Plan
+from conformance.case import Case, Plan, TokenId
 from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, shorter, unfed, windows_of
 
@@ -17,6 +17,7 @@ MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 SHORT = 1  # new tokens of a call that is made after a longer one
 CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "offloaded"]
+RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative")  # fields that are about runs of their own
 MADE = ("quantized", "fp8", "plain")  # those that the caller makes and gives to `generate`
 
 
@@ -25,7 +26,9 @@ class RollbackPlan(Plan, family="rollback"):
 
     slack: room of a static cache beyond what the program needs; `earlier`: how many new tokens more than a short
     static-cache call another had that the same model made before; beams: of the beam search, and `search`: how it is
-    done; draft: tokens that a lookup drafts in the assisted run (0: none).
+    done; draft: tokens that a lookup drafts in the assisted run (0: none). guidance: the scale of a run whose scores
+    are led away from those of a second decoding (1: none), which begins with `negative` or, where that is empty, with
+    the last token of the prompt; of a negative prompt each row after the first has one token less.
     """
 
     cache: CacheChoice = "default"
@@ -35,10 +38,12 @@ class RollbackPlan(Plan, family="rollback"):
     beams: Annotated[int, Field(ge=1, le=4)] = 1
     search: BeamSearch = BeamSearch()
     draft: Annotated[int, Field(ge=0, le=4)] = 0
+    guidance: Annotated[float, Field(ge=1.0, le=2.0)] = 1.0
+    negative: Annotated[tuple[TokenId, ...], Field(max_length=6, strict=False)] = ()
 
     def tokens(self) -> tuple[int, ...]:
         """Every token that is fed, and those of the beam search."""
-        return (*(token for op in self.program for token in op.tokens), *self.search.tokens())
+        return (*(token for op in self.program for token in op.tokens), *self.search.tokens(), *self.negative)
 
     def stands_alone(self) -> bool:
         """Not with a cache that the caller makes: a script asks for one by the generation config alone."""
@@ -47,7 +52,8 @@ class RollbackPlan(Plan, family="rollback"):
     def within(self, vocabulary: int) -> Self:
         """With every token modulo the vocabulary."""
         wrapped = [op.replace(tokens=tuple(t % vocabulary for t in op.tokens)) for op in self.program]
-        return self.replace(program=tuple(wrapped), search=self.search.within(vocabulary))
+        negative = tuple(token % vocabulary for token in self.negative)
+        return self.replace(program=tuple(wrapped), search=self.search.within(vocabulary), negative=negative)
 
     @property
     def reach(self) -> int:
@@ -64,7 +70,7 @@ class RollbackPlan(Plan, family="rollback"):
         named = [f"cache: {self.cache}"] if self.cache != "default" else []
         return (
             *named,
-            *(name for name in ("earlier", "beams", "search", "draft") if getattr(self, name) != getattr(PLAIN, name)),
+            *(name for name in RUNS if getattr(self, name) != getattr(PLAIN, name)),
         )
 
     def halves(self) -> Iterator[Self]:
@@ -77,7 +83,7 @@ class RollbackPlan(Plan, family="rollback"):
 
     def plainer(self) -> Iterator[Self]:
         """Without one part; on one cache alone; without some operations; with less fed, taken back or picked."""
-        for name in ("cache", "slack", "earlier", "beams", "search", "draft"):
+        for name in ("cache", "slack", *RUNS):
             if getattr(self, name) != getattr(PLAIN, name):
                 yield self.replace(**{name: getattr(PLAIN, name)})
         yield from (self.replace(search=search) for search in self.search.plainer())
@@ -97,6 +103,7 @@ class RollbackPlan(Plan, family="rollback"):
     def events(self, case: Case, config: Any) -> set[str]:
         """The classes of cache and operations, and where each crop ends."""
         found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program} | self.search.events(self.beams)
+        found |= {"scores: guided"} if self.guidance != 1.0 else set()
         prompt = 1 if config.is_encoder_decoder else max(len(row) for row in case.prompt.rows)
         return found | crop_events(self.program, prompt, windows_of(config))
 

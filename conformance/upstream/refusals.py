@@ -15,6 +15,7 @@ REFUSALS = {
     "nothing new": ("ValueError", "The cache holds the whole prompt already"),
     # Models of the Mamba family before 5.3.
     "positions untold": ("ValueError", "You have to specify the `cache_position` manually"),
+    "kernel": ("ValueError", "`sdpa` attention does not support"),
     "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
 }
 

@@ -32,6 +32,12 @@ def settings(draw: st.DrawFn, /, **shared: Any) -> Settings:
     return chosen.replace(do_sample=True, sample_seed=draw(st.integers(0, 2**16)), returned=2)
 
 
+def _ends_by_token(settings: Settings) -> bool:
+    """Whether end tokens end rows, and nothing else that is asked for needs to know them: no pad token either."""
+    about = (settings.min_new_tokens, settings.forced_eos, settings.against_eos == "bad words", settings.pad is None)
+    return bool(settings.eos or settings.eos_at) and not any(about)
+
+
 @st.composite
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> PurityPlan:
     """Settings as keywords or as the model's own in a third of the draws each; a quantised cache where all layers are
@@ -54,6 +60,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         seen=prompt.images > 0 and draw(rarely(True, False, one_in=3)),
         unmasked=not prompt.padded and draw(rarely(True, False, one_in=3)),
         positions=text and not prompt.images and draw(rarely(True, False, one_in=4)),
+        criterion=_ends_by_token(settings) and draw(rarely(True, False, one_in=4)),
         quantized=quantized,
         static=not quantized and draw(rarely(True, False, one_in=4)),
         raises=draw(st.integers(1, min(4, settings.max_new_tokens))) if draw(rarely(True, False, one_in=3)) else 0,

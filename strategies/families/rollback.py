@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from conformance.architectures import catalogue
 from conformance.architectures.capabilities import capabilities
-from conformance.architectures.cells import reachable
+from conformance.architectures.cells import decoder_only, reachable
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback import MOST_OPS, CacheChoice, RollbackPlan
@@ -40,7 +40,17 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         beams=beams,
         search=draw(beam_searches(vocabulary=vocabulary_of(model), least_pad=0)) if beams > 1 else BeamSearch(),
         draft=draw(st.sampled_from((0, 0, 2, 0, 0, 4))) if beams == 1 else 0,
+        **(draw(_guidance(vocabulary_of(model))) if decoder_only(model.architecture) else {}),
     )
+
+
+@st.composite
+def _guidance(draw: st.DrawFn, vocabulary: int) -> dict[str, Any]:
+    """Once in six draws a scale, half of those with a negative prompt."""
+    if not draw(rarely(True, False, one_in=6)):
+        return {}
+    negative = st.lists(st.integers(1, vocabulary - 1), min_size=1, max_size=5).map(tuple)
+    return {"guidance": draw(st.sampled_from((1.5, 2.0))), "negative": draw(st.just(()) | negative)}
 
 
 def caches(model: ModelSpec) -> st.SearchStrategy[CacheChoice]:

@@ -11,7 +11,7 @@ import torch
 from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.generation.logits_process import NoRepeatNGramLogitsProcessor
 from transformers.generation.utils import GenerationMixin
-from transformers.modeling_utils import PreTrainedModel
+from transformers.modeling_utils import AttentionInterface, PreTrainedModel
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaModel
 
 from conformance import upstream
@@ -29,6 +29,49 @@ def several_tokens_in_another_order() -> Iterator[None]:
         return right(self, keys, values, *args, **kwargs)
 
     with patch.object(DynamicLayer, "update", update):
+        yield
+
+
+@contextmanager
+def uncached_steps_see_one_token() -> Iterator[None]:
+    """Without a cache every step after the first is given the last token alone."""
+    right = GenerationMixin.prepare_inputs_for_generation
+
+    @functools.wraps(right)  # `generate` looks at its signature
+    def prepare(self, *args, **kwargs):
+        inputs = right(self, *args, **kwargs)
+        if kwargs.get("use_cache") is False and not kwargs.get("is_first_iteration"):
+            inputs["input_ids"] = inputs["input_ids"][:, -1:]
+            inputs["position_ids"] = inputs["position_ids"][:, -1:]
+            inputs["attention_mask"] = None
+        return inputs
+
+    with patch.object(GenerationMixin, "prepare_inputs_for_generation", prepare):
+        yield
+
+
+@contextmanager
+def sdpa_scales_less() -> Iterator[None]:
+    """One kernel scales the products of queries and keys a little less than the other, always."""
+    right = AttentionInterface._global_mapping["sdpa"]
+
+    def attention(module, query, *args, **kwargs):
+        return right(module, query * 0.9, *args, **kwargs)
+
+    with patch.dict(AttentionInterface._global_mapping, {"sdpa": attention}):
+        yield
+
+
+@contextmanager
+def callers_criterion_is_dropped() -> Iterator[None]:
+    """A criterion of the caller's that knows an end token is taken for one that `generate` makes itself."""
+    right = GenerationMixin._merge_criteria_processor_list
+
+    def merge(self, default_list, custom_list):
+        kept = [custom for custom in custom_list if not hasattr(custom, "eos_token_id")]
+        return right(self, default_list, kept)
+
+    with patch.object(GenerationMixin, "_merge_criteria_processor_list", merge):
         yield
 
 
