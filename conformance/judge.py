@@ -73,8 +73,7 @@ class Verdicts:
             return verdict
         for lower in self._rungs_below(check):
             below = self.of(lower)
-            # A crash is blocked only by a rung that crashes too: other values below explain no exception.
-            if below.status in ("fail", "known", "blocked-by") and (_crashes(below) or not _crashes(verdict)):
+            if below.status in ("fail", "known", "blocked-by") and self._explains(below, verdict):
                 lowest = below.reason if below.status == "blocked-by" else lower
                 return Verdict("blocked-by", lowest, verdict.differences)
         if verdict.status == "blocked-by":  # by what the check itself saw of the rung, on other tokens
@@ -85,6 +84,16 @@ class Verdicts:
         if check.compares == "pair" and (wrong := self._wrong_in_the_installed(check)):
             return Verdict("blocked-by", f"installed {wrong}", verdict.differences)
         return verdict
+
+    def _explains(self, below: Verdict, verdict: Verdict) -> bool:
+        """Whether what is wrong below may be why the check fails.
+
+        A crash is explained only by a rung that crashes too, not by other values; but where the model's own code raises
+        in another subject's loop than the release's, on a case that the model itself decodes wrongly, that is why.
+        """
+        if _crashes(below) or not _crashes(verdict):
+            return True
+        return self.runs.subject.name != Installed.name and all(map(_of_the_model, verdict.differences))
 
     def _rungs_below(self, check: Check) -> tuple[str, ...]:
         """The rungs below that have to do with the case, lowest first."""
@@ -150,6 +159,11 @@ def alike(one: Difference, other: Difference) -> bool:
     raised = one.kind == "crash" or one.field.endswith("refusal")
     same_place = bool(one.raised_in) and one.raised_in == other.raised_in
     return (one.kind, one.field) == (other.kind, other.field) and (not raised or same_place or said[0] == said[1])
+
+
+def _of_the_model(difference: Difference) -> bool:
+    """Whether a model's code raised it."""
+    return " in modeling_" in difference.raised_in
 
 
 def _crashes(verdict: Verdict) -> bool:

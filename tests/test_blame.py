@@ -1,9 +1,11 @@
 """When a failure of one subject is the same as another's."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from conformance.judge import alike
-from conformance.verdicts import Difference
+from conformance.judge import Verdicts, alike
+from conformance.verdicts import Difference, Verdict
 
 
 def crash(got, raised_in=""):
@@ -33,3 +35,23 @@ def crash(got, raised_in=""):
 )
 def test_exceptions_are_alike_by_what_they_say_or_where_and_values_by_their_field(one, other, same):
     assert alike(one, other) is same
+
+
+VALUES = Verdict("fail", differences=(Difference("values", "logits", "1", "2"),))
+IN_MODEL = Verdict("fail", differences=(crash("RuntimeError: sizes", "RuntimeError in modeling_blt.forward"),))
+IN_LOOP = Verdict("fail", differences=(crash("RuntimeError: sizes", "RuntimeError in decode.loop"),))
+
+
+@pytest.mark.parametrize(
+    ("subject", "below", "verdict", "explained"),
+    [
+        ("installed", VALUES, VALUES, True),
+        ("installed", VALUES, IN_MODEL, False),
+        ("installed", IN_LOOP, IN_MODEL, True),
+        ("my-own", VALUES, IN_MODEL, True),
+        ("my-own", VALUES, IN_LOOP, False),
+    ],
+)
+def test_other_values_below_explain_a_crash_only_of_a_model_in_another_loop(subject, below, verdict, explained):
+    judging = Verdicts(SimpleNamespace(subject=SimpleNamespace(name=subject)))
+    assert judging._explains(below, verdict) is explained

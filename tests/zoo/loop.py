@@ -43,7 +43,8 @@ class Decoder:
                 self.stream(streamer, tokens, step=step, last=bool(finished.all()))
                 if finished.all():
                     break
-                self.cache(kwargs[upstream.cache_name(kwargs)])
+                if upstream.cache_name(kwargs):
+                    self.cache(kwargs[upstream.cache_name(kwargs)])
                 outputs = model(
                     **self.inputs(upstream.next_inputs(model, input_ids, kwargs, 1), step), return_dict=True
                 )
