@@ -10,11 +10,12 @@ from conformance.architectures.cache_kinds import cache_kinds
 from conformance.compare import crash_difference
 from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
 from conformance.programs.given import given_against_recomputed
+from conformance.programs.own_caches import not_the_subjects
 from conformance.programs.prepared import plan_of, steps_of
 from conformance.programs.steps import Step
 from conformance.programs.truths import Unusable
 from conformance.programs.windows import grows_in_an_assisted_run
-from conformance.registry import Rule, applies, check, family
+from conformance.registry import Rule, applies, check, family, guarded
 from conformance.runs import Runs
 from conformance.statefulness import keeps_state
 from conformance.subjects.installed import Installed
@@ -88,10 +89,13 @@ def _all_full(runs: Runs) -> bool:
 
 
 def usable(rule: Rule) -> Rule:
-    """The guards of every check that runs the program: where a cache of the plan's class cannot be had."""
+    """The guards of every check that runs the program: where a cache of the plan's class cannot be had.
+
+    Nor where it would be none of the subject's: beams, assistants and the rest are the release's own here.
+    """
     for reason, when in GUARDS:
         rule = applies(reason, when)(rule)
-    return rule
+    return guarded(not_the_subjects)(rule)
 
 
 def together(*parts: Comparison) -> Comparison:

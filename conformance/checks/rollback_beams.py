@@ -14,10 +14,12 @@ from conformance.limits import time_limit
 from conformance.outcome import Crash
 from conformance.programs.beam_choice import Beam, Row, chosen
 from conformance.programs.beams import Search, beams_against_rescoring
+from conformance.programs.own_caches import not_the_subjects
 from conformance.programs.prepared import Raised, plain_call
-from conformance.registry import applies, check
+from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
 from conformance.seeding import seed_everything
+from conformance.subjects import BUILT_IN
 from conformance.verdicts import Comparison, Difference
 
 
@@ -36,6 +38,7 @@ def beams_reorder_every_state(runs: Runs) -> Comparison:
 
 
 @check(ROLLBACK)
+@guarded(not_the_subjects)
 @applies("the plan has no beams", _has_beams)
 def beams_follow_their_scores(runs: Runs) -> Comparison:
     """Of the candidates that it scored a search returns the best: their tokens, scores and places, filled up with pad.
@@ -95,6 +98,7 @@ def _sequence(search: Search, beam: Beam, tokens: list[int], path: list[int], wh
 
 
 @check(ROLLBACK)
+@applies("the search and its cache are the release's own", lambda runs: runs.subject.name in BUILT_IN)
 @applies("the plan has no beams", _has_beams)
 @applies("the type has no encoder", lambda runs: runs.scenario.encoder_decoder)
 def beams_leave_the_encoding_alone(runs: Runs) -> Comparison:
