@@ -122,7 +122,7 @@ def watched_again(runs: Runs) -> Outcome:
     """The same call a second time on the same objects, after one with other inputs."""
 
     def make() -> Outcome:
-        touched(runs)
+        other_call(runs)
         model, call = _kept(runs)
         ended_by_an_error(runs)
         return _run(runs, call, model=model, stream=True)
@@ -130,15 +130,15 @@ def watched_again(runs: Runs) -> Outcome:
     return runs.once("watched again", make)
 
 
-def touched(runs: Runs) -> dict[str, str]:
-    """What a call on other inputs, on the same model, changed in what the first call had returned: path → how."""
+def other_call(runs: Runs) -> tuple[Outcome, dict[str, str]]:
+    """A call on other inputs, on the same model, and what it changed in what the first had returned: path → how."""
 
-    def make() -> dict[str, str]:
+    def make() -> tuple[Outcome, dict[str, str]]:
         before, (model, _) = _returned(watched(runs)), _kept(runs)
-        _run(runs, _other_call(runs), model=model)
-        return changes(before, _returned(watched(runs)))
+        outcome = _run(runs, _other_inputs(runs), model=model)
+        return outcome, changes(before, _returned(watched(runs)))
 
-    return runs.once("touched", make)
+    return runs.once("other call", make)
 
 
 def _returned(outcome: Outcome) -> Flat:
@@ -148,7 +148,7 @@ def _returned(outcome: Outcome) -> Flat:
     return snapshot({**{n: field for n, field in fields.items() if field is not cache}, "cache": cache}, "returned")
 
 
-def _other_call(runs: Runs) -> Call:
+def _other_inputs(runs: Runs) -> Call:
     """The rows in another order, and the tokens of each; with the cache that the plan asks for.
 
     Where the prompt holds images, text alone: what was seen by the call before must not be seen again.
@@ -195,8 +195,11 @@ def nothing_of_the_callers_changed(runs: Runs) -> Comparison:
 
     Attributes of the model's modules count too: state left there reaches the next call. Those that a model
     keeps on purpose are allowed and named. A call that a processor of the caller's ends by an error counts as well.
+    One that raises by itself, and changed nothing, has shown nothing: it may not have come to where it would.
     """
     result = _unchanged(runs, watched(runs), "after the call")
+    if watched(runs).crash and not result.differences:
+        return Comparison(not_applicable=f"the call raises: {watched(runs).crash}"[:200])
     failed = None if result.differences else ended_by_an_error(runs)
     return result if failed is None else result + _unchanged(runs, failed, "after an error")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.purity import PURITY, afresh, plainly_told, plan_of, touched, watched
+from conformance.checks.purity import PURITY, afresh, other_call, plainly_told, plan_of, watched
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Crash
 from conformance.registry import applies, check
@@ -56,7 +56,8 @@ def returned_stays_as_it_was(runs: Runs) -> Comparison:
 
     Sequences, scores, states and the cache that came back are bitwise as they were before the other call.
     """
-    for path, how in touched(runs).items():
+    other, touched = other_call(runs)
+    for path, how in touched.items():
         name = unnumbered(path)
         return Comparison.of(Difference("changed", name, "as it was returned", f"{path}: {how}", "after another call"))
-    return Comparison()
+    return Comparison(not_applicable=f"the other call raises: {other.crash}"[:200]) if other.crash else Comparison()
