@@ -8,13 +8,17 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from conformance.call import Call
+from conformance.compare import unnumbered
+from conformance.model_state import configs_and_methods, traces, without_hooks
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
-from conformance.snapshots import changes, snapshot
+from conformance.snapshots import Flat, changes, snapshot
 from conformance.special_tokens.calls import in_threads, model_without_pad, spoken_call
 from conformance.special_tokens.comparing import as_expected
 from conformance.special_tokens.expected import Expected, expected_ids
 from conformance.special_tokens.preparing import prepared
+from conformance.statefulness import keeps_state
 from conformance.verdicts import Comparison, Difference
 
 SPECIAL = family(
@@ -111,14 +115,18 @@ def meta_ids_are_refused_clearly(runs: Runs) -> Comparison:
 def special_tokens_change_no_config(runs: Runs) -> Comparison:
     """The generation config that the caller passes is as before, JSON included, also where threads share it.
 
-    Each thread then gets what the call gives by itself.
+    Each thread then gets what the call gives by itself. Nor is anything left in the model, or in the assistant: no
+    config of theirs is changed, and no method stays put on them, which the next call would decode with.
     """
-    for device in ("cpu", "meta") if _prepares(runs) else ():
-        for path, how in prepared(runs, device).changed.items():
-            return Comparison.of(Difference("changed", "generation_config", "as before", f"{path}: {how}", path))
-    call = spoken_call(runs)
+    preparations = [prepared(runs, device) for device in (("cpu", "meta") if _prepares(runs) else ())]
+    for path, how in [change for one in preparations for change in one.changed.items()]:
+        return Comparison.of(Difference("changed", "generation_config", "as before", f"{path}: {how}", path))
+    call, model = spoken_call(runs), model_without_pad(runs)
     before = snapshot(vars(call.generation_config)) | {"json": _json(call.generation_config)}
-    alone = runs.run(call, model=model_without_pad(runs))
+    held = _held(runs, model, call)
+    alone = runs.run(call, model=model)
+    for path, how in traces(_held(runs, model, call), held, runs.scenario.architecture.model_type).items():
+        return Comparison.of(Difference("changed", unnumbered(path), "as before", f"{path}: {how}", path))
     if runs.case.plan.threads > 1 and not alone.crash and alone.sequences is not None:
         for got in in_threads(runs, call, runs.case.plan.threads):
             if got != alone.sequences.tolist():
@@ -127,7 +135,17 @@ def special_tokens_change_no_config(runs: Runs) -> Comparison:
     after = snapshot(vars(call.generation_config)) | {"json": _json(call.generation_config)}
     for path, how in changes(before, after).items():
         return Comparison.of(Difference("changed", "generation_config", "as before", f"{path}: {how}", path))
+    if alone.crash and all(one.crash for one in preparations):
+        return Comparison(not_applicable=f"the call raises: {alone.crash}"[:200])
     return Comparison()
+
+
+def _held(runs: Runs, model: Any, call: Call) -> Flat:
+    """What the model holds, and the assistant's under its own name; of types that keep state, not their modules'."""
+    tell = configs_and_methods if keeps_state(runs.case.model.architecture) else without_hooks
+    assistant = call.extras.get("assistant_model")
+    drafts = {} if assistant is None else tell(assistant)
+    return tell(model) | {f"assistant {path}": leaf for path, leaf in drafts.items()}
 
 
 def _json(config: Any) -> str:

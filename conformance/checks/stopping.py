@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from conformance.cache_contents import without_garbage
 from conformance.compare import compare_exactly, crash_difference, unnumbered
+from conformance.model_state import NOT_GONE_ON_FROM
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.simulation.hooks import HookRaised
@@ -17,7 +18,6 @@ from conformance.stopping.errors import (
     left_by_the_hook,
     next_call,
 )
-from conformance.stopping.model_state import NOT_GONE_ON_FROM
 from conformance.stopping.pairs import MAY_DEFER, Stopped, continued, lacks, runs_of, second_calls
 from conformance.stopping.same import same_outcome
 from conformance.streams import streamed_step_by_step

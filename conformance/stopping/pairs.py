@@ -9,6 +9,7 @@ from typing import Any
 from conformance import events, upstream
 from conformance.cache_contents import without_garbage
 from conformance.call import Call
+from conformance.model_state import model_state, states, traces
 from conformance.outcome import Outcome
 from conformance.reference.deferrable import longest
 from conformance.runs import Runs
@@ -16,7 +17,6 @@ from conformance.simulation.deferral import Deferral, Seen
 from conformance.simulation.hooks import CountingCriterion, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import PLAIN, call_of, following
-from conformance.stopping.model_state import model_state, states, traces
 from conformance.subjects.installed import Installed
 
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself

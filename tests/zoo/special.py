@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from types import MethodType
 
 import torch
 
 from conformance import upstream
 from conformance.reference.misplaced import MisplacedParameterError, misplaced
-from conformance.reference.special_tokens import MetaSafeTensorError
+from conformance.reference.special_tokens import MetaSafeSpecialTokens, MetaSafeTensorError
 from conformance.subjects.reference import Reference
 
 
@@ -183,6 +184,31 @@ class KeepsTensors(Reference):
         output = super().generate(model, call)
         if call.mechanism == "special_tokens":
             call.generation_config._eos_token_tensor = torch.tensor([1])
+        return output
+
+
+class StaysOnTheModel(Reference):
+    """Puts its preparation on the model and does not take it off."""
+
+    name = "stays-on-the-model"
+
+    def generate(self, model, call):
+        output = super().generate(model, call)
+        if call.mechanism == "special_tokens":
+            patch = MethodType(MetaSafeSpecialTokens._prepare_special_tokens, model)
+            object.__setattr__(model, "_prepare_special_tokens", patch)
+        return output
+
+
+class StaysOnTheAssistant(Reference):
+    """Leaves an end token in the generation config of the assistant."""
+
+    name = "stays-on-the-assistant"
+
+    def generate(self, model, call):
+        output, assistant = super().generate(model, call), call.extras.get("assistant_model")
+        if call.mechanism == "special_tokens" and assistant is not None:
+            assistant.generation_config.eos_token_id = [1, 2, 3]
         return output
 
 

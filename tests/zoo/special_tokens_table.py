@@ -11,6 +11,7 @@ CONFIG, MODES = "special-tokens-change-no-config", "special-tokens-serve-every-m
 DEFAULTS, MISPLACED = "assisted-survives-special-tokens-on-meta-defaults", "misplaced-fails-early-and-clearly"
 STARTS = "special-tokens-start-a-decoding"
 TOLD = {"told-otherwise-is-the-same": "what is told as keywords or by the model is prepared by the same code"}
+_LEFT = [("changed", f"assistant model.generation_config.{part}") for part in ("eos_token_id", "eos_token_id.length")]
 TOKENS = ("bos", "eos", "pad", "decoder_start")
 
 FAULTS = (
@@ -25,6 +26,8 @@ FAULTS = (
     Fault(REFUSED, _seen(("changed", "type of the refusal")), special.PlainRuntimeError),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.PreparesInPlace),
     Fault(CONFIG, _seen(("changed", "generation_config")), special.KeepsTensors),
+    Fault(CONFIG, _seen(("changed", "model._prepare_special_tokens")), special.StaysOnTheModel),
+    Fault(CONFIG, _seen(*_LEFT), special.StaysOnTheAssistant),
     Fault(MODES, _seen(("tokens", "sequences")), special.FirstEndOnly, also=TOLD),
     Fault(MODES, _seen(("tokens", "sequences"), ("tokens", "padding")), special.IgnoresKeywords),
     Fault(STARTS, _seen(("tokens", "sequences")), special.StartsAllAlike, architecture="t5", also=TOLD),

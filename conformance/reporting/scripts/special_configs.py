@@ -10,7 +10,7 @@ from conformance.reporting.scripts.leaves import leaves
 from conformance.reporting.scripts.speaking import speaking
 
 ROWS = "all"
-UNSEEN = ("sequences",)
+UNSEEN = ("sequences", "model", "assistant")
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
