@@ -61,7 +61,7 @@ def plainer_cases(case: Case) -> Iterator[Case]:
                 settings=case.settings.replace(**{name: getattr(Settings(), name), **TOLD_BY_PLACE.get(name, {})})
             )
     if case.plan is not None:
-        yield from (case.replace(plan=plan) for plan in case.plan.plainer())
+        yield from (case.replace(plan=plan.fitting(len(case.prompt.rows))) for plan in case.plan.plainer())
     yield from (_with_prompt(case, prompt) for prompt in plainer_prompts(case.prompt))
     yield from _plainest_config(case)
     steps = case.settings.max_new_tokens
@@ -77,14 +77,15 @@ def _several_at_once(case: Case) -> Iterator[Case]:
     if len(case.prompt.rows) > 1 or len(case.prompt.rows[0]) > 1:
         yield _with_prompt(case, case.prompt.replace(rows=((1,),)))
     if case.plan is not None:
-        yield from (case.replace(plan=plan) for plan in case.plan.halves())
+        yield from (case.replace(plan=plan.fitting(len(case.prompt.rows))) for plan in case.plan.halves())
 
 
 def _with_prompt(case: Case, prompt: Prompt) -> Case:
     """The case with another prompt, and without the places in rows that this one does not have."""
     rows = len(prompt.rows)
     kept = {name: tuple(at for at in getattr(case.settings, name) if at[0] < rows) for name in IN_ROWS}
-    return case.replace(prompt=prompt, settings=case.settings.replace(**kept))
+    plan = None if case.plan is None else case.plan.fitting(rows)
+    return case.replace(prompt=prompt, settings=case.settings.replace(**kept), plan=plan)
 
 
 def plainer_prompts(prompt: Prompt) -> Iterator[Prompt]:

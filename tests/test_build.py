@@ -174,6 +174,28 @@ def test_a_size_that_is_none_is_refused(architecture, given, said):
         Scenario(small_case(architecture, config={**tiny_config(architecture), **given}))
 
 
+SAID_ELSEWHERE = {
+    "another type": ("llama", {"model_type": "gpt2"}, r"'model_type': model\.architecture says it"),
+    "another class": ("llama", {"architectures": ["Gpt2Model"]}, r"'architectures': model\.architecture says it"),
+    "another dtype": ("llama", {"dtype": "float64"}, r"'dtype': model\.dtype says it"),
+    "another dtype, as it was called": ("llama", {"torch_dtype": "float16"}, r"'torch_dtype': model\.dtype says it"),
+    "a kernel": ("llama", {"attn_implementation": "sdpa"}, r"'attn_implementation': model\.attention says it"),
+    "a kernel, below": ("llama", {"_attn_implementation": "sdpa"}, r"'_attn_implementation': model\.attention says it"),
+    "a part's": ("gemma3", {"text_config.model_type": "gpt2"}, r"'text_config\.model_type': model\.architecture"),
+    "a part's, nested": ("gemma3", {"text_config": {"dtype": "float64"}}, r"'text_config\.dtype': model\.dtype"),
+    "outputs": ("llama", {"output_attentions": True}, r"'output_attentions': settings\.output_attentions says it"),
+    "code": ("llama", {"auto_map": {"AutoModel": "a.B"}}, r"'auto_map': no case says it"),
+    "other numbers": ("llama", {"quantization_config": {}}, r"'quantization_config': no case says it"),
+}
+
+
+@pytest.mark.usefixtures("building_fails")
+@pytest.mark.parametrize(("architecture", "given", "said"), SAID_ELSEWHERE.values(), ids=SAID_ELSEWHERE)
+def test_a_config_that_says_what_the_case_says_is_refused(architecture, given, said):
+    with pytest.raises(CaseRefused, match=rf"^model\.config may not hold {said}"):
+        Scenario(small_case(architecture, config={**tiny_config("llama"), **given}))
+
+
 class SwitchedOff(PreTrainedConfig):
     model_type = "switched_off"
 

@@ -16,6 +16,7 @@ from conformance.architectures.defaults import Level, config_class_of, default_c
 from conformance.architectures.hidden import known, window_change
 from conformance.architectures.overrides import Change, Json, Override
 from conformance.architectures.roles import SWITCHED_OFF, evaluate, formula_of, special_token
+from conformance.architectures.said_elsewhere import refuse
 from conformance.architectures.sizes import PLAINEST, SWITCHES, Sizes
 from conformance.errors import BadInput, NotBuildable
 
@@ -64,9 +65,10 @@ def tiny_config_of(config_class: type[PreTrainedConfig], sizes: Sizes = PLAINEST
 def make_config(name: str, settings: Mapping[str, Json], attention: str = "eager") -> PreTrainedConfig:
     """The config of the installed release with these settings, made through its constructor so that it validates.
 
-    Raises `BadInput` for an attribute that the config does not have or a size that is not tiny, `NotBuildable` with
-    the release's own reason when it refuses the settings.
+    Raises `BadInput` for an attribute that the config does not have, one that the case itself says, or a size that is
+    not tiny, `NotBuildable` with the release's own reason when it refuses the settings.
     """
+    refuse(settings)
     return build(config_class_of(name), settings, attention, known(name).arguments, default_config(name))
 
 

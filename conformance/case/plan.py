@@ -37,6 +37,10 @@ class Plan(Record):
         """The same plan with the model that another plan of the family puts in the place of the case's, if any does."""
         return self
 
+    def fitting(self, rows: int) -> Self:  # noqa: ARG002
+        """The same plan for a prompt of so many rows, without what would be of no effect: see `contradiction`."""
+        return self
+
     def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
         """What in the case contradicts itself or is of no effect, in a line; None where nothing is.
 

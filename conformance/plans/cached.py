@@ -36,6 +36,16 @@ class CachedPlan(Plan, family="cached"):
         parts = {"search": self.search.within(vocabulary), "steering": self.steering.within(vocabulary)}
         return self.replace(continuation=wrapped, **parts)
 
+    def fitting(self, rows: int) -> Self:  # noqa: ARG002
+        """With groups that feed no more than the continuation has."""
+        return self.replace(groups=tuple(self.sizes()) if self.groups else ())
+
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
+        """Groups of more tokens than are fed."""
+        if sum(self.groups) <= len(self.continuation):
+            return None
+        return f"plan.groups are of {sum(self.groups)} tokens, and plan.continuation has {len(self.continuation)}"
+
     def plainer(self) -> Iterator[Self]:
         """With one part at its default, and with one part of the search or of what steers."""
         yield from super().plainer()
@@ -68,7 +78,7 @@ class CachedPlan(Plan, family="cached"):
         return {"TOKENS": repr(list(self.continuation)), "GROUPS": repr(self.sizes())}
 
     def sizes(self) -> list[int]:
-        """Group sizes that cover the continuation exactly: the plan's, cut or completed with the rest."""
+        """Group sizes that cover the continuation exactly: the plan's, completed with the rest."""
         sizes: list[int] = []
         left = len(self.continuation)
         for size in self.groups:

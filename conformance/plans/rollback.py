@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from conformance.case import Case, Plan, TokenId
 from conformance.plans.beam_search import BeamSearch
+from conformance.plans.rollback_fitting import fitting, nonsense
 from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, shorter, unfed, windows_of
 
 MOST_OPS = 64
@@ -54,6 +55,14 @@ class RollbackPlan(Plan, family="rollback"):
         wrapped = [op.replace(tokens=tuple(t % vocabulary for t in op.tokens)) for op in self.program]
         negative = tuple(token % vocabulary for token in self.negative)
         return self.replace(program=tuple(wrapped), search=self.search.within(vocabulary), negative=negative)
+
+    def fitting(self, rows: int) -> Self:
+        """With a program in which every operation does something."""
+        return self.replace(program=fitting(self.program, rows))
+
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
+        """An operation of the program that does nothing where it stands, or a cache that nothing is ever fed to."""
+        return nonsense(self.program, len(case.prompt.rows))
 
     @property
     def reach(self) -> int:

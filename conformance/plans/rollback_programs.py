@@ -21,7 +21,8 @@ class Op(Record):
     prefill: the prompt; feed: `tokens` in one forward; record: activate recording; crop: take `count` tokens back;
     reorder, select: the batch becomes its own `rows` (each modulo the batch); repeat: every row `count` times, next
     to each other; reset: empty; fresh: go on with another new cache of the class. An operation that means nothing
-    where it stands (a prefill of a filled cache, a feed of an empty one) does nothing: every program can be run.
+    where it stands (a prefill of a filled cache, a feed of an empty one) does nothing: every program can be run. A
+    case's has none (`rollback_fitting`).
     """
 
     op: Kind = "prefill"

@@ -25,6 +25,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     continuation = tuple(draw(st.lists(token, max_size=7)))
     groups = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))) if len(continuation) > 1 else ()
     plan = CachedPlan(continuation=continuation, groups=groups, bfloat16=draw(rarely(True, False, one_in=8)))
+    plan = plan.fitting(len(prompt.rows))
     if draw(rarely(True, False, one_in=3)):
         steering = steerings(
             vocabulary=vocabulary_of(model),

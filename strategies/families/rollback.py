@@ -13,6 +13,7 @@ from conformance.architectures.cells import decoder_only, reachable
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback import MOST_OPS, CacheChoice, RollbackPlan
+from conformance.plans.rollback_fitting import fitting
 from conformance.plans.rollback_programs import Op
 from conformance.strategies.beam_searches import beam_searches
 from conformance.strategies.cases import vocabulary_of
@@ -85,7 +86,7 @@ def programs(draw: st.DrawFn, *, vocabulary: int, rows: int) -> tuple[Op, ...]:
     if draw(rarely(True, False, one_in=5)):
         first = [Op(op="record")] if draw(st.sampled_from(BEFORE)) else []
         parts.append([*first, *draw(_crops()), Op(op="prefill"), Op(op="feed", tokens=(1,))])
-    return tuple(op for part in parts for op in (Op(op="fresh"), *part))[1 : MOST_OPS + 1]
+    return fitting(tuple(op for part in parts for op in (Op(op="fresh"), *part))[1 : MOST_OPS + 1], rows)
 
 
 @st.composite
