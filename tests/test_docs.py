@@ -8,8 +8,11 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from conformance import registry, upstream
+from conformance.architectures.apply import FREE, LAYERS, SIZE, VOCABULARY
+from conformance.architectures.roles import formula_of
+from conformance.architectures.said_elsewhere import FIELDS
 from conformance.build import Scenario
-from conformance.case import Record, Settings, parse_case
+from conformance.case import MAX_CONFIG_NUMBER, Record, Settings, parse_case
 from conformance.case.plan import known_plans
 from conformance.verdicts import KINDS, Difference
 
@@ -51,6 +54,23 @@ def test_every_field_of_a_plan_and_every_word_it_may_say_is_in_its_section(famil
     fields = [name for record in records for name in record.model_fields]
     assert [name for name in fields if not re.search(rf"`(plan\.)?{name}`", section)] == []
     assert sorted(value for value in values if f"`{value}`" not in section) == []
+
+
+def test_the_bounds_of_a_config_are_those_that_are_told():
+    text = (ROOT / "docs" / "reference" / "case.md").read_text(encoding="utf-8")
+    section = text[text.index("## `model.config`") :].split("\n## ")[0]
+    told = {}
+    for names, least, most in re.findall(r"(?m)^\| (.*?`.*?) \| (\d+) \| (\d+) \|$", section):
+        told |= dict.fromkeys(re.findall(r"`(\w+)`", names), (int(least), int(most)))
+    kinds = {"layers": LAYERS, "vocabulary": VOCABULARY, "chunk": SIZE}
+    for name, bounds in told.items():
+        formula = formula_of(name)
+        assert formula, name
+        most = kinds.get(formula, MAX_CONFIG_NUMBER if formula in FREE else SIZE)
+        assert bounds == (0 if formula == "1" else 1, most), name
+    assert {formula_of(name) for name in told} >= {"layers", "vocabulary", "hidden", "heads", "experts", "chunk", "1"}
+    elsewhere = [name.removeprefix("settings.") for names in FIELDS.values() for name in names]
+    assert [name for name in elsewhere if not name.startswith("_") and f"`{name}`" not in section] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
