@@ -18,14 +18,34 @@ from conformance.stopping.errors import (
     left_by_the_hook,
     next_call,
 )
-from conformance.stopping.pairs import MAY_DEFER, Stopped, continued, lacks, runs_of, second_calls
+from conformance.stopping.pairs import (
+    ATTENTIONS,
+    HIDDEN_STATES,
+    MAY_DEFER,
+    SAMPLED,
+    SEVERAL_RETURNED,
+    Stopped,
+    continued,
+    lacks,
+    runs_of,
+    second_calls,
+)
 from conformance.stopping.same import same_outcome
 from conformance.streams import streamed_step_by_step
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 
 STOPPING = family(
     "stopping",
-    floors={"undone: 1, the cache outlives": 0.3, "deferred": 0.5, "streamer: on": 0.2, "rows: several": 0.2},
+    floors={
+        "undone: 1, the cache outlives": 0.3,
+        "deferred": 0.5,
+        "streamer: on": 0.2,
+        "rows: several": 0.2,
+        SAMPLED: 0.08,
+        SEVERAL_RETURNED: 0.02,
+        HIDDEN_STATES: 0.02,
+        ATTENTIONS: 0.01,
+    },
     reachable=(
         "cache: filled",
         "cache: fresh",

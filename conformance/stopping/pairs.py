@@ -22,6 +22,8 @@ from conformance.subjects.installed import Installed
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
 AT_ONCE, LATE = "decode", "stopping"
 MAY_DEFER = "deferral: nothing forbids it"
+SAMPLED, SEVERAL_RETURNED = "undone: 1, sampled", "undone: 1, several returned"
+ATTENTIONS, HIDDEN_STATES = "undone: 1, attentions asked for", "undone: 1, hidden states asked for"
 
 
 @dataclass
@@ -224,10 +226,23 @@ def _tell(runs: Runs, both: Stopped) -> None:
         runs.events.add("not deferred")
     undone = "undone: 1, the cache outlives" if both.outlives else "undone: 1, no cache outlives"
     runs.events.add(undone if both.undone else "undone: 0")
+    runs.events |= _touched(runs) if both.undone else set()
     for name, outcome in (("immediate", both.immediate), ("deferred", both.deferred)):
         seen = seen_of(outcome)
         if name == "immediate" or seen.deferred:
             runs.figures[f"host_syncs_per_token, {name}"] = (seen.reads + seen.own_step_waits) / both.immediate.steps
+
+
+def _touched(runs: Runs) -> set[str]:
+    """What a step that was undone had touched, beside the cache."""
+    settings, plan = runs.case.settings, runs.case.plan
+    touched = {
+        SAMPLED: settings.do_sample,
+        SEVERAL_RETURNED: settings.copies > 1,
+        ATTENTIONS: settings.output_attentions and not plan.tensor_only,
+        HIDDEN_STATES: settings.output_hidden_states and not plan.tensor_only,
+    }
+    return {event for event, holds in touched.items() if holds}
 
 
 # Going on, and a second call of the same

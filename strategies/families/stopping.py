@@ -76,8 +76,9 @@ def beyond_the_filled(chosen: Settings) -> Settings:
 @st.composite
 def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
     """Settings with end tokens that are met: by place for every row, since one drawn blindly hardly ever is."""
-    vocabulary, attentions = vocabulary_of(model), model.attention == "eager"
-    chosen = draw(settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, attentions=attentions))
+    vocabulary = vocabulary_of(model)
+    plainly = draw(settings(vocabulary=vocabulary, new_tokens=(1, LONGEST), rows=rows, sampling=False))
+    chosen = plainly.replace(**draw(_chosen_and_returned(plainly, vocabulary, eager=model.attention == "eager")))
     where = draw(st.sampled_from(WHERE))
     if where == "drawn":
         return chosen
@@ -87,6 +88,23 @@ def ended(draw: st.DrawFn, *, model: ModelSpec, rows: int) -> Settings:
     ends = _sampled_ends(vocabulary, places) if chosen.do_sample else st.just({"eos": (), "eos_at": places})
     fields = draw(ends) | (MET if where == "early" else {})
     return chosen.replace(max_new_tokens=limit, pad=draw(st.sampled_from((0, None))), **fields)
+
+
+@st.composite
+def _chosen_and_returned(draw: st.DrawFn, plainly: Settings, vocabulary: int, *, eager: bool) -> dict[str, Any]:
+    """How tokens are chosen, and what is returned with them: what an undone step has touched and may forget.
+
+    More often than elsewhere: a third is sampled, half of that into several sequences a row, and a quarter of what has
+    attentions returns them. A pad id that cannot be fed is for one sequence alone.
+    """
+    sampled = draw(rarely(True, False, one_in=3))
+    alone = plainly.pad is not None and plainly.pad >= vocabulary
+    return {
+        "do_sample": sampled,
+        "sample_seed": draw(st.integers(0, 2**16)) if sampled else 0,
+        "returned": draw(rarely(2, 1, one_in=2)) if sampled and not alone else 1,
+        "output_attentions": eager and draw(rarely(True, False, one_in=4)),
+    }
 
 
 def _sampled_ends(vocabulary: int, places: Sequence[tuple[int, int]]) -> st.SearchStrategy[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.subjects.reference import Reference
-from zoo import late_stops, late_traces
+from zoo import late_records, late_stops, late_traces
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
 
@@ -30,6 +30,7 @@ LENGTHS = [("changed", "cache_length"), ("length", "sequences"), ("changed", "se
 UNREAD = [("changed", name) for name in ("sequences", "logits", "scores", "cache_length")]
 UNREAD += [("removed", name) for name in ("logits", "scores")] + [("added", name) for name in ("logits", "scores")]
 
+_ATTENTIONS = [("changed", "states.attentions.length"), ("added", "states.attentions")]
 NEXT = {LATE_ERROR: "the call after an error may be deferred, too"}
 
 FAULTS = (
@@ -51,7 +52,9 @@ FAULTS = (
         ("length", "forwards"),
         also={LATE_STREAM: "tokens are in those slots too"} | NEXT,
     ),
-    _late(LATE, late_stops.random_numbers_are_not_put_back, ("changed", "rng"), also=NEXT),
+    _late(LATE, late_stops.random_numbers_are_not_put_back, ("changed", "rng"), examples=20, also=NEXT),
+    _late(LATE, late_records.several_sequences_are_not_undone, ("added", "scores"), examples=60, also=NEXT),
+    _late(LATE, late_records.attentions_are_not_undone, *_ATTENTIONS, examples=20, also=NEXT),
     _late(LATE, late_stops.length_is_off_by_one, ("length", "forwards")),
     _late(LATE_STREAM, late_stops.extra_token_is_streamed, ("length", "streamed")),
     _late(LATE_STREAM, late_stops.last_token_is_not_streamed, ("length", "streamed")),
