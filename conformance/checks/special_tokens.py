@@ -142,7 +142,7 @@ def special_tokens_change_no_config(runs: Runs) -> Comparison:
 
 def _held(runs: Runs, model: Any, call: Call) -> Flat:
     """What the model holds, and the assistant's under its own name; of types that keep state, not their modules'."""
-    tell = configs_and_methods if keeps_state(runs.case.model.architecture) else without_hooks
+    tell = configs_and_methods if keeps_state(runs.case.model) else without_hooks
     assistant = call.extras.get("assistant_model")
     drafts = {} if assistant is None else tell(assistant)
     return tell(model) | {f"assistant {path}": leaf for path, leaf in drafts.items()}
