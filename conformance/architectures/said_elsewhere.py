@@ -15,7 +15,14 @@ FIELDS = {
     "settings.output_hidden_states": ("output_hidden_states",),
 }
 # Kernels, kinds of output, code and numbers from elsewhere: no case is about them.
-NOWHERE = ("return_dict", "use_return_dict", "torchscript", "quantization_config", "auto_map", "trust_remote_code")
+NOWHERE: tuple[str, ...] = (
+    "return_dict",
+    "use_return_dict",
+    "torchscript",
+    "quantization_config",
+    "auto_map",
+    "trust_remote_code",
+)
 NOWHERE += ("experts_implementation", "_experts_implementation", "_experts_implementation_internal")
 NOWHERE += ("name_or_path", "_name_or_path", "_commit_hash", "transformers_version", "transformers_weights")
 SAID = {name: f"{field} says it" for field, names in FIELDS.items() for name in names}
