@@ -24,7 +24,9 @@ class CacheMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        plan = RollbackPlan(cache=self.cache, program=(Op(op="feed", tokens=(1,) * 8),) * 3, slack=ROOM)
+        plan = RollbackPlan(
+            cache=self.cache, program=(Op(op="prefill"), *(Op(op="feed", tokens=(1,) * 8),) * 3), slack=ROOM
+        )
         case = small_case(self.architecture, rows=((3, 4, 5, 6), (7, 8)), family="rollback", plan=plan)
         self.found = interpreter(Runs(case, self.subject()))
         self.program, self.fed = [], 0

@@ -45,6 +45,23 @@ def forward_counts_from_the_cache(runs: Runs) -> Comparison:
     return compare_steps("logits", [split], [whole], runs.noise(0, [0]), "the last token, ", runs.bound)
 
 
+@check(CACHED, stands_on=["cached-matches-recomputed"])
+@applies("this type's own preparation is part of what it decodes with", lambda runs: not runs.oracle.prepared)
+@applies("one forward over all tokens is another function", lambda runs: not runs.oracle.stepwise(len(_ids(runs))))
+@applies("the row holds the type's padding token, which positions may leave out", lambda runs: _unpadded(runs))
+@applies("the prompt holds images, of which such a forward knows nothing", lambda runs: not runs.case.prompt.images)
+def forward_matches_generate(runs: Runs) -> Comparison:
+    """A forward over the prompt that is told nothing but its ids says what `generate` begins with.
+
+    `generate` makes positions and a mask and tells both: they are those that the model counts by itself.
+    """
+    whole = _made(runs, _at_once)
+    if isinstance(whole, Crash) or whole is None:
+        return Comparison(not_applicable="a forward that is told nothing but ids raises")
+    expected = list(runs.oracle.logits(0, [0]))
+    return compare_steps("logits", [whole], expected, runs.noise(0, [0]), "the last token, ", runs.bound)
+
+
 def _unpadded(runs: Runs) -> bool:
     return getattr(runs.scenario.config.get_text_config(decoder=True), "pad_token_id", None) not in _ids(runs)
 

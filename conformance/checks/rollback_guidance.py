@@ -12,7 +12,7 @@ from conformance.registry import Rule, applies, check
 from conformance.runs import Runs
 from conformance.verdicts import Comparison
 
-RUNGS = (*BELOW, "forward-counts-from-the-cache")
+RUNGS = (*BELOW, "forward-matches-generate", "forward-counts-from-the-cache")
 GUARDS: tuple[tuple[str, Any], ...] = (
     ("the same call raises without guidance", lambda runs: guided(runs).plain().crash is None),
     ("generate does not choose the cache of this type", lambda runs: runs.has_default_cache),

@@ -34,7 +34,7 @@ class Decoder:
                 scores = logits_processor(input_ids, logits)
                 record.add(outputs, logits, self.scores(scores, step))
                 tokens = choose(scores, generation_config.do_sample)
-                if finished.any() and generation_config._eos_token_tensor is not None:
+                if finished.any() and any(hasattr(criterion, "eos_token_id") for criterion in stopping_criteria):
                     tokens = self.filled(tokens, finished, generation_config._pad_token_tensor)
                 input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
                 finished = finished | self.stopped(

@@ -31,6 +31,12 @@ FAULTS = (
     Fault("kernels-agree", _seen(LOGITS), planted=planted.sdpa_scales_less),
     Fault(SEVERAL, _seen(LOGITS), planted=planted.several_tokens_in_another_order),
     Fault(FORWARD, _seen(LOGITS), planted=planted.positions_start_anew),
+    Fault(
+        "forward-matches-generate",
+        _seen(LOGITS),
+        planted=planted.untold_positions_begin_with_one,
+        architecture="gpt2",
+    ),
     Fault(PADDED, _seen(LOGITS), subjects.SwapsRows),
     Fault(PADDED, _seen(("tokens", "padding")), subjects.KeepsEmitting),
     Fault(CACHED, _seen(("length", "sequences")), subjects.IgnoresEnd),

@@ -12,6 +12,7 @@ from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.generation.logits_process import NoRepeatNGramLogitsProcessor
 from transformers.generation.utils import GenerationMixin
 from transformers.modeling_utils import AttentionInterface, PreTrainedModel
+from transformers.models.gpt2.modeling_gpt2 import GPT2Model
 from transformers.models.llama.modeling_llama import LlamaMLP, LlamaModel
 
 from conformance import upstream
@@ -87,6 +88,23 @@ def positions_start_anew() -> Iterator[None]:
         return right(self, input_ids, *args, position_ids=position_ids, **kwargs)
 
     with patch.object(LlamaModel, "forward", forward):
+        yield
+
+
+@contextmanager
+def untold_positions_begin_with_one() -> Iterator[None]:
+    """A forward that is told no positions counts them from one on, with a cache as without."""
+    right = GPT2Model.forward
+
+    @functools.wraps(right)
+    def forward(self, input_ids=None, *args, position_ids=None, **kwargs):
+        if position_ids is None and input_ids is not None:
+            cache = kwargs.get(upstream.cache_name(kwargs) or "")
+            begin = 1 if cache is None else 1 + cache.get_seq_length()
+            position_ids = torch.arange(begin, begin + input_ids.shape[1])[None]
+        return right(self, input_ids, *args, position_ids=position_ids, **kwargs)
+
+    with patch.object(GPT2Model, "forward", forward):
         yield
 
 
