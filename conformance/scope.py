@@ -12,7 +12,7 @@ from conformance.build import Scenario
 from conformance.case import Case, ModelSpec, Plan
 from conformance.failures import Failure, same_failure
 from conformance.findings import Finding
-from conformance.signature import PLAINEST, Signature, kinds_of, traits
+from conformance.signature import PLAINEST, PLAINEST_LEARNED, Signature, kinds_of, traits
 from conformance.subjects import Subject
 from conformance.tying import elsewhere
 
@@ -23,10 +23,12 @@ ALIKE = {"llama": tuple(f"model.layers.{n}.mlp.{part}_proj.weight" for n in (0, 
 def settle(failure: Failure, subject: Subject, repeatable: bool) -> Finding:
     """The finding of a shrunk failure. A fault that shows on a plainest type is told of that type.
 
-    The plainest type of all is tried first, then the one with the same cache kinds.
+    The plainest type of all is tried first, then those with the same cache kinds.
     """
-    own = failure.case.model_name
-    plainest = dict.fromkeys((PLAINEST["full",], PLAINEST.get(kinds_of(failure.case)))) if repeatable else {}
+    own, kinds = failure.case.model_name, kinds_of(failure.case)
+    plainest = (
+        dict.fromkeys((PLAINEST["full",], PLAINEST.get(kinds), PLAINEST_LEARNED.get(kinds))) if repeatable else {}
+    )
     for architecture in filter(None, plainest):
         plain = (
             failure
