@@ -20,7 +20,7 @@ from conformance.strategies.cases import cases
 PREFILL, FEED = {"op": "prefill"}, {"op": "feed", "tokens": [5, 6]}
 REPEAT = {"op": "repeat", "count": 8}
 IMPOSSIBLE = {
-    "nothing is fed": ([{"op": "crop", "count": 5}], r"0: nothing is ever fed to the cache of crop\(5\)"),
+    "nothing is fed": ([{"op": "record"}], r"0: nothing is ever fed to the cache of record"),
     "nothing is fed to the second": ([PREFILL, {"op": "fresh"}, {"op": "record"}], r"2: nothing is ever fed"),
     "no such row": (
         [PREFILL, {"op": "select", "rows": [7]}],
@@ -43,6 +43,7 @@ POSSIBLE = {
     "more than there is": [PREFILL, FEED, {"op": "crop", "count": 9}],
     "an empty cache first": [{"op": "record"}, {"op": "crop", "count": 5}, PREFILL, FEED],
     "of nothing": [PREFILL, {"op": "crop"}],
+    "an empty cache alone": [{"op": "crop", "count": 5}],
     "a row that was repeated": [PREFILL, {"op": "repeat", "count": 2}, {"op": "select", "rows": [1]}],
 }
 
@@ -74,7 +75,7 @@ def test_groups_of_more_than_is_fed_are_refused():
 
 def test_a_program_is_brought_to_fit():
     moved = (Op(op="repeat", count=8), Op(op="select", rows=(7, 2)), Op(op="repeat", count=5))
-    program = (Op(op="crop", count=3), Op(op="fresh"), Op(op="feed", tokens=(3,)), Op(), *moved)
+    program = (Op(op="record"), Op(op="fresh"), Op(op="feed", tokens=(3,)), Op(), *moved)
     assert fitting(program, 1) == (Op(), *moved[:2])
     assert fitting(program, 2) == (Op(), Op(op="select", rows=(1, 0)))
     assert not nonsense(fitting(program, 2), 2)

@@ -18,8 +18,8 @@ def nonsense(program: Sequence[Op], rows: int) -> str | None:
     """The first operation that does nothing on caches for so many rows, and why; None where each does something."""
     number = 0
     for part in segments(program):
-        if part and not any(op.op == "prefill" for op in part):
-            return f"plan.program.{number}: nothing is ever fed to the cache of {part[0]}, which no prefill fills"
+        if part and not _says_something(part):
+            return f"plan.program.{number}: nothing is ever fed to the cache of {part[0]}, nor is it cropped"
         for at, (op, reason) in enumerate(_told(part, rows)):
             if reason:
                 return f"plan.program.{number + at}: {op} is of no effect: {reason}"
@@ -30,8 +30,13 @@ def nonsense(program: Sequence[Op], rows: int) -> str | None:
 def fitting(program: Sequence[Op], rows: int) -> tuple[Op, ...]:
     """The program for so many rows: places modulo the batch, and without what would do nothing."""
     parts = [_fitted(part, rows) for part in segments(program)]
-    kept = [part for part in parts if any(op.op == "prefill" for op in part)]
+    kept = [part for part in parts if _says_something(part)]
     return tuple(op for part in kept for op in (Op(op="fresh"), *part))[1:]
+
+
+def _says_something(part: Sequence[Op]) -> bool:
+    """Whether anything is to be seen of a cache: it is filled, or cropped while it is empty."""
+    return any(op.op in ("prefill", "crop") for op in part)
 
 
 def _fitted(part: Sequence[Op], rows: int) -> list[Op]:
@@ -63,7 +68,7 @@ def _state(done: Sequence[Op], rows: int) -> tuple[int, bool]:
 def _idle(op: Op, batch: int, filled: bool) -> str:
     """Why an operation does nothing on a batch of this size; "" where it does something.
 
-    A crop of more than there is, or of an empty cache that is filled later, has to be refused or to leave it empty.
+    A crop of more than there is, or of an empty cache, has to be refused or to leave it empty.
     """
     told = {name for name in ("tokens", "count", "rows") if getattr(op, name) != getattr(PLAIN, name)}
     if idle := told - {FIELDS.get(op.op, "")}:
