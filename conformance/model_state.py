@@ -8,8 +8,6 @@ import torch
 
 from conformance.snapshots import Flat, changes, kept_on_purpose, module_state, snapshot
 
-NOT_GONE_ON_FROM = "states: those on the model's modules are of the undone step, and nothing goes on from them"
-
 
 def model_state(model: Any) -> Flat:
     """All of it as flat leaves; of a hook or a method no more than what it is called: functions cannot be compared."""

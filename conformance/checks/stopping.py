@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from conformance.cache_contents import without_garbage
 from conformance.compare import compare_exactly, crash_difference, unnumbered
-from conformance.model_state import NOT_GONE_ON_FROM
 from conformance.registry import applies, check, family
 from conformance.runs import Runs
 from conformance.simulation.hooks import HookRaised
@@ -22,6 +21,7 @@ from conformance.stopping.pairs import (
     ATTENTIONS,
     HIDDEN_STATES,
     MAY_DEFER,
+    NOT_GONE_ON_FROM,
     SAMPLED,
     SEVERAL_RETURNED,
     Stopped,

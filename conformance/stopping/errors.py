@@ -8,13 +8,13 @@ from conformance import upstream
 from conformance.cache_contents import without_garbage
 from conformance.call import Call
 from conformance.compare import compare_exactly, crash_difference, unnumbered
-from conformance.model_state import NOT_GONE_ON_FROM, model_state, states, traces
+from conformance.model_state import model_state, states, traces
 from conformance.outcome import Outcome
 from conformance.runs import Runs
 from conformance.simulation.hooks import CountingCriterion, HookRaised, RaisingStreamer, StatefulProcessor
 from conformance.snapshots import Flat, snapshot
 from conformance.stopping.calls import call_of
-from conformance.stopping.pairs import AT_ONCE, LATE, changed_by_one, probe_of, runs_of
+from conformance.stopping.pairs import AT_ONCE, LATE, NOT_GONE_ON_FROM, changed_by_one, probe_of, runs_of
 from conformance.stopping.same import left_alone, same_outcome
 from conformance.verdicts import STEP_TOO_MANY, Comparison, Difference
 

@@ -22,6 +22,7 @@ from conformance.subjects.installed import Installed
 LAGS = (0, 1, None)  # of the plan: forwards until a copy lands by itself
 AT_ONCE, LATE = "decode", "stopping"
 MAY_DEFER = "deferral: nothing forbids it"
+NOT_GONE_ON_FROM = "states: those on the model's modules are of the undone step, and nothing goes on from them"
 SAMPLED, SEVERAL_RETURNED = "undone: 1, sampled", "undone: 1, several returned"
 ATTENTIONS, HIDDEN_STATES = "undone: 1, attentions asked for", "undone: 1, hidden states asked for"
 

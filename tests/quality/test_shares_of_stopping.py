@@ -1,36 +1,15 @@
 """What cases of the family `stopping` ask for beside tokens, over many draws: often enough to show what is undone."""
 
 import pytest
-from hypothesis import given, seed
-
-from conformance.profiles import exploring
-from conformance.strategies.cases import cases
+from test_draws import drawn, share
 
 pytestmark = pytest.mark.quality
 ARCHITECTURES = ("llama", "gemma3_text", "t5", "lfm2")
 DRAWS = 200  # of each
 
 
-def drawn():
-    found = []
-    for architecture in ARCHITECTURES:
-
-        @seed(5)
-        @exploring(DRAWS)
-        @given(cases("stopping", architecture))
-        def draw(case):
-            found.append(case)
-
-        draw()
-    return found
-
-
-def share(chosen, holds):
-    return sum(map(holds, chosen)) / len(chosen)
-
-
 def test_what_an_undone_step_may_forget_is_asked_for():
-    all_cases = drawn()
+    all_cases = [case for architecture in ARCHITECTURES for case in drawn("stopping", architecture, DRAWS)]
     sampled = [case for case in all_cases if case.settings.do_sample]
     eager = [case for case in all_cases if case.model.attention == "eager"]
     assert share(all_cases, lambda case: case.settings.do_sample) == pytest.approx(1 / 3, abs=0.05)
