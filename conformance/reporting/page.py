@@ -14,7 +14,7 @@ from conformance.findings import Finding
 from conformance.reporting.replay_line import path_of, replay_line
 from conformance.reporting.repro import body_name, render_script
 from conformance.reporting.templating import render
-from conformance.reporting.wording import rule
+from conformance.reporting.wording import about, in_short, rule
 from conformance.verdicts import in_words
 
 SHOWN = ("transformers", "torch", "accelerate")
@@ -28,6 +28,7 @@ def render_page(finding: Finding, versions: dict[str, str]) -> str:
         finding=finding,
         title=f"{signature.check} on {_about(finding)}: {in_words(signature.field, signature.kind)}",
         rule=rule(finding),
+        in_short=in_short(finding),
         expected=" ".join(finding.expected.split()),
         got=" ".join(finding.got.split()),
         facts=facts(finding, versions),
@@ -44,15 +45,8 @@ def names_another_value(finding: Finding) -> bool:
 
 
 def _about(finding: Finding) -> str:
-    return scope(finding) if finding.signature.scope == "any" else finding.signature.scope
-
-
-def scope(finding: Finding) -> str:
-    """What a finding is about, in words."""
-    if finding.signature.scope == "any":
-        return f"any model with this cache (shown on {finding.case.model.architecture})"
-    own = finding.case.model_name != finding.case.model.architecture
-    return f"{finding.signature.scope}{', which decodes by itself' if own else ''}"
+    shown = f"any model with this cache (shown on {finding.case.model.architecture})"
+    return shown if finding.signature.scope == "any" else finding.signature.scope
 
 
 def facts(finding: Finding, versions: dict[str, str]) -> dict[str, str]:
@@ -62,7 +56,7 @@ def facts(finding: Finding, versions: dict[str, str]) -> dict[str, str]:
     known = {
         "Where": finding.where.strip(),
         "Raised in": signature.raised_in,
-        "Scope": scope(finding),
+        "Scope": about(finding),
         "Cache": ", ".join(signature.cache),
         "Needs": ", ".join(signature.needs) or "nothing beyond the plainest settings",
         "Found with": ", ".join(f"{name} {versions[name]}" for name in SHOWN if name in versions),

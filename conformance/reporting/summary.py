@@ -16,6 +16,7 @@ from conformance.findings import Finding, Findings
 from conformance.options import Options
 from conformance.records import count_verdicts, figures, orphans, read
 from conformance.reporting.columns import counted, first_few
+from conformance.reporting.wording import in_short
 
 MOST_TIES = 0.01  # of the verdicts that compared something within a bound
 FEWEST_COMPARED = 200  # below, one tie would be more than that
@@ -107,6 +108,7 @@ def _brief(finding: Finding) -> Json:
         "architecture": finding.case.model.architecture,
         "model": finding.case.model_name,
         "signature": signature,
+        "in_short": in_short(finding),
         "confirmed": finding.confirmed,
         "first_seen": finding.first_seen,
         "expected": finding.expected,

@@ -44,6 +44,7 @@ def verdict_lines(summary: Json, width: int) -> Iterator[str]:
 def _findings(summary: Json, folder: str) -> Iterator[str]:
     for finding in summary["findings"]:
         yield f"{finding['id']}  [{CONFIRMED[finding['confirmed']]}]"
+        yield f"    {finding['in_short']}"
         yield f"    expected {finding['expected']}; got {finding['got']}"
         place = f"{folder}/findings/{finding['id']}"
         yield f"    {replay_line(place, summary['subject'])}"

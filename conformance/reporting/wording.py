@@ -7,6 +7,7 @@ import textwrap
 from conformance import registry
 from conformance.findings import Finding
 from conformance.reporting.source import WIDTH
+from conformance.verdicts import in_words
 
 
 def document(finding: Finding, versions: dict[str, str]) -> str:
@@ -18,6 +19,23 @@ def document(finding: Finding, versions: dict[str, str]) -> str:
     lines = [f"{finding.case.model_name} breaks the rule: {rule(finding)}", what, f"{found} {exits}"]
     text = "\n".join(textwrap.fill(line, WIDTH - 6) for line in lines)
     return text.replace("\\", "\\\\").replace('"""', "'''")
+
+
+def in_short(finding: Finding) -> str:
+    """What is wrong, where and when, as one line."""
+    signature = finding.signature
+    needs = f"with {', '.join(signature.needs)}" if signature.needs else "whatever else is asked for"
+    raised = f"raises {signature.raised_in}" if signature.kind == "crash" and signature.raised_in else ""
+    return f"on {about(finding)}, {needs}: {raised or in_words(signature.field, signature.kind)}"
+
+
+def about(finding: Finding) -> str:
+    """The models that a finding is about."""
+    signature, of = finding.signature, finding.case.model_name
+    if signature.scope == "any":
+        cache = f" with a cache that is {' and '.join(signature.cache)}" if signature.cache else ""
+        return f"any model{cache} (shown on {of})"
+    return f"{signature.scope}{'' if of == finding.case.model.architecture else ', which decodes by itself'}"
 
 
 def rule(finding: Finding) -> str:

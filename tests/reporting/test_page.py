@@ -21,6 +21,7 @@ def test_a_page_says_all_that_is_known() -> None:
     assert page.startswith("# several-tokens-match-one-by-one on jamba: logits (values)\n")
     for text in (
         "The rule: Tokens fed several at a time onto a filled cache give the logits of feeding them one by one.",
+        "In short: on jamba, with padding: logits (values).",
         "expected  1.5 within 1e-04 at index 3",
         "got       2.5",
         f"Reproduce with, from the folder of the report:\n\n    conformance replay findings/{finding.id}",
@@ -48,6 +49,7 @@ def test_a_page_leaves_out_what_there_is_nothing_to_say_about() -> None:
 def test_a_crash_is_said_once_and_no_other_value_is_spoken_of() -> None:
     page = render_page(finding_of("groups", kind="crash", field="crash", raised_in="KeyError in a.b"), VERSIONS)
     assert page.startswith("# several-tokens-match-one-by-one on llama: crash\n")
+    assert "In short: on llama, with groups: raises KeyError in a.b." in page
     assert "    python repro.py\n\n| | |\n" in page
     replayed = render_page(finding_of("groups", subject="reference"), VERSIONS)
     assert "The script names" not in replayed

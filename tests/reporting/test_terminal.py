@@ -21,7 +21,9 @@ SUMMARY: dict[str, Any] = {
         "streamer-sees-the-sequence": {"not-applicable": 12},
     },
     "items": {"ran": 26, "deselected: budget": 1246, "with findings": 3, "broken": 0},
-    "findings": [{"id": "repeatable-llama-1", "confirmed": False, "expected": "[1]", "got": "[2]"}],
+    "findings": [
+        {"id": "repeatable-llama-1", "confirmed": False, "in_short": "on llama", "expected": "[1]", "got": "[2]"}
+    ],
     "not_reached": [f"cached: path {number}" for number in range(40)],
     "below_floor": [],
     "only_allowed": {},
