@@ -72,4 +72,8 @@ def _warpers() -> dict[str, st.SearchStrategy[dict[str, Any]]]:
         "top_k": st.fixed_dictionaries({"top_k": st.integers(1, 8)}),
         "top_p": st.fixed_dictionaries({"top_p": st.sampled_from((0.9, 0.5))}),
         "min_p": st.fixed_dictionaries({"min_p": st.sampled_from((0.05, 0.3))}),
+        "top_h": st.fixed_dictionaries({"top_h": st.sampled_from((0.6, 0.3))}),
+        "typical_p": st.fixed_dictionaries({"typical_p": st.sampled_from((0.9, 0.4))}),
+        "epsilon_cutoff": st.fixed_dictionaries({"epsilon_cutoff": st.sampled_from((0.02, 0.2))}),
+        "eta_cutoff": st.fixed_dictionaries({"eta_cutoff": st.sampled_from((0.02, 0.5))}),
     }

@@ -1,9 +1,13 @@
 """What scores must be where they are steered, on plain numbers."""
 
+import random
+
 import pytest
 import torch
+from transformers.generation import logits_process as process
 
 from conformance.plans.steering import Steering
+from conformance.steering import warpers
 from conformance.steering.rules import Row, scores
 from conformance.steering.telling import allowed, config_fields, keywords
 
@@ -77,6 +81,65 @@ def test_the_likeliest_tokens_are_kept_up_to_a_mass_or_a_share():
     assert values(Steering(top_p=0.5), row(3, sampled=True))[2] == 3.0
     assert values(Steering(top_p=0.5), row(3, sampled=True)).count(NEVER) == 4
     assert values(Steering(min_p=0.1), row(3, sampled=True)).count(NEVER) == 3
+
+
+def left(how):
+    return {token for token, value in enumerate(values(how, row(3, sampled=True))) if value != NEVER}
+
+
+@pytest.mark.parametrize(
+    ("how", "kept"),
+    [
+        (Steering(top_h=0.05), {2}),  # the likeliest is kept, whatever its part of the entropy
+        (Steering(top_h=0.6), {2}),
+        (Steering(top_h=0.8), {2, 0}),
+        (Steering(typical_p=0.3), {2}),
+        (Steering(typical_p=0.9), {2, 0}),
+        (Steering(epsilon_cutoff=0.05), {2, 0, 3}),
+        (Steering(epsilon_cutoff=0.99), {2}),
+        (Steering(eta_cutoff=0.05), {2, 0, 3}),
+        (Steering(eta_cutoff=0.9), {2}),
+    ],
+)
+def test_what_sampling_leaves(how, kept):
+    """Probabilities 0.109, 0.005, 0.805, 0.066 and 0.015; surprises 2.22, 5.22, 0.22, 2.72 and 4.22; entropy 0.69."""
+    assert left(how) == kept
+
+
+def installed(name, limit):
+    """The release's own processor for one rule."""
+    made = {
+        "top_h": process.TopHLogitsWarper,
+        "top_k": lambda count: process.TopKLogitsWarper(int(count)),
+        "top_p": process.TopPLogitsWarper,
+        "min_p": process.MinPLogitsWarper,
+        "typical_p": process.TypicalLogitsWarper,
+        "epsilon_cutoff": process.EpsilonLogitsWarper,
+        "eta_cutoff": process.EtaLogitsWarper,
+    }
+    return made[name](limit)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_rules_leave_what_the_installed_processors_leave(seed):
+    """Two rules on random logits, flat and peaked; few of the tokens may be open."""
+    torch.manual_seed(seed)
+    limits = {name: (3 if name == "top_k" else 0.3) for name in warpers.RULES}
+    told = [name for name in limits if name in random.Random(seed).sample(sorted(limits), 2)]
+    given = torch.randn(64) * 10 ** (seed % 3 - 1)
+    expected = given[None]
+    for name in told:
+        expected = installed(name, limits[name])(None, expected)
+    found = scores(Steering(**{name: limits[name] for name in told}), given, row(3, sampled=True))
+    assert bool((found.open | (found.values.isfinite() == expected[0].isfinite())).all())
+
+
+def test_where_one_rule_is_open_what_a_further_one_makes_of_it_is_too():
+    alone = Steering(min_p=float(LOGITS.softmax(-1)[0] / LOGITS.softmax(-1)[2]))
+    assert scores(alone, LOGITS, row(3, sampled=True)).open.tolist() == [True, False, False, False, False]
+    both = alone.replace(epsilon_cutoff=0.02)
+    assert scores(both, LOGITS, row(3, sampled=True)).open.all()
+    assert scores(alone.replace(renormalize=True), LOGITS, row(3, sampled=True)).open.all()
 
 
 def test_what_is_told():

@@ -24,7 +24,7 @@ class Steering(Record):
     number of new tokens; decay: the new token after which end tokens become likelier, and how fast (0: they do not).
     suppress, suppress_first: tokens that are never said, or not as the first. watermark: of green tokens, told as a
     dictionary. encoded: the encoder's output is given in place of the prompt's ids, of which nothing is known then.
-    Only where sampled: temperature, top_k, top_p and min_p.
+    Only where sampled: temperature, and what leaves tokens out (`conformance.steering.warpers`).
     """
 
     repetition: Annotated[float, Field(ge=0.5, le=2.0)] = 1.0
@@ -48,6 +48,10 @@ class Steering(Record):
     top_k: Annotated[int, Field(ge=0, le=64)] = 0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     min_p: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    top_h: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    typical_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    epsilon_cutoff: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    eta_cutoff: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
 
     def tokens(self) -> tuple[int, ...]:
         """Every token id in it."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 
 from conformance.plans.steering import Steering
+from conformance.steering import warpers
 from conformance.steering.telling import allowed, words
 
 NEVER = float("-inf")
-NEAR = 1e-4  # how near to a threshold a probability may be on either side of it
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ def scores(how: Steering, logits: torch.Tensor, row: Row) -> Scores:
     found = Scores(values, torch.zeros_like(values, dtype=torch.bool))
     if row.sampled:
         found = _warped(how, found)
-    return Scores(found.values.log_softmax(-1), found.open) if how.renormalize else found
+    if not how.renormalize:
+        return found
+    return Scores(found.values.log_softmax(-1), found.open | found.open.any())
 
 
 def _steered(how: Steering, values: torch.Tensor, row: Row) -> torch.Tensor:
@@ -111,27 +113,10 @@ def _likelier(values: torch.Tensor, tokens: Sequence[int], share: float) -> torc
 
 
 def _warped(how: Steering, given: Scores) -> Scores:
+    """What is left for sampling. Where it is open what one rule leaves, so is all that a further one makes of it."""
     values, open_ = given.values / how.temperature, given.open
-    if how.top_k:
-        least = values.topk(min(how.top_k, len(values))).values[-1]
-        values = values.masked_fill(values < least, NEVER)
-    for limit, of in ((how.top_p, _mass_above), (how.min_p, _share)):
-        if limit in (0.0, 1.0):
-            continue
-        measured = of(values)
-        out = measured >= limit if of is _mass_above else measured < limit
-        open_ = open_ | ((measured - limit).abs() < NEAR)
+    for rule, limit in warpers.rules(how):
+        out, near = rule(values, limit)
+        open_ = torch.ones_like(near) if open_.any() else near & values.isfinite()
         values = values.masked_fill(out, NEVER)
     return Scores(values, open_)
-
-
-def _mass_above(values: torch.Tensor) -> torch.Tensor:
-    """How much probability the likelier tokens have together: for each token."""
-    chances, order = values.softmax(-1).sort(descending=True)
-    return torch.empty_like(chances).scatter(0, order, chances.cumsum(0) - chances)
-
-
-def _share(values: torch.Tensor) -> torch.Tensor:
-    """Each token's probability in terms of the largest."""
-    chances = values.softmax(-1)
-    return chances / chances.max()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conformance.plans.steering import PLAIN, Steering
+from conformance.steering.warpers import RULES
 
 WATERMARK = {"greenlist_ratio": 0.25, "bias": 2.0}  # whatever else it is made of is left to its defaults
 
@@ -30,9 +31,7 @@ def config_fields(how: Steering, prompt: Sequence[int]) -> dict[str, Any]:
         "begin_suppress_tokens": (list(how.suppress_first), []),
         "renormalize_logits": (how.renormalize, False),
         "temperature": (how.temperature, 1.0),
-        "top_k": (how.top_k, 0),
-        "top_p": (how.top_p, 1.0),
-        "min_p": (how.min_p, 0.0),
+        **{name: (getattr(how, name), getattr(PLAIN, name)) for name in RULES},
     }
     told = {name: value for name, (value, plain) in fields.items() if value != plain}
     if how.decay and how.eos:
