@@ -5,6 +5,8 @@ row alone, recomputed (oracle) → row alone, cached → several tokens at once 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from conformance import events, upstream
@@ -13,6 +15,7 @@ from conformance.outcome import Crash
 from conformance.registry import applies, check, family
 from conformance.rows import compare_lengths, compare_row, forced_crash, group_sizes
 from conformance.runs import Runs
+from conformance.stopping_settings import RowStops
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 from conformance.verdicts import Comparison
@@ -35,6 +38,7 @@ CACHED = family(
         "attention: sdpa",
         "images: in the prompt",
         "group: crosses the window",
+        "static: with room",
         "sampling: on",
         "dtype: bfloat16",
         "beams: several",
@@ -131,6 +135,19 @@ def padded_row_matches_alone(runs: Runs) -> Comparison:
     return result
 
 
+def _with_room(runs: Runs) -> Any:
+    """The case's model, after a call that asked for a longer static cache where the plan has it so.
+
+    It ends at its first token: no step goes beyond what the model has positions for.
+    """
+    model, room = runs.scenario.model(), getattr(runs.case.plan, "room", 0)
+    if room:
+        asked = {"max_new_tokens": runs.case.settings.max_new_tokens + room, **upstream.static_cache_settings()}
+        at_once = RowStops([0] * len(runs.rows), runs.scenario.width())
+        runs.run(runs.call(**asked).replace(criteria=(at_once,)), model=model)
+    return model
+
+
 @check(CACHED, stands_on=["cached-matches-recomputed", "padded-row-matches-alone"], script="static")
 @applies("generate does not choose the cache of this type", lambda runs: runs.has_default_cache)
 def static_matches_dynamic(runs: Runs) -> Comparison:
@@ -141,7 +158,7 @@ def static_matches_dynamic(runs: Runs) -> Comparison:
     """
     if runs.batch.crash:
         return Comparison(not_applicable="the dynamic cache raises: the rungs below tell of it")
-    static = runs.run(runs.call(**upstream.static_cache_settings()), model=runs.scenario.model())
+    static = runs.run(runs.call(**upstream.static_cache_settings()), model=_with_room(runs))
     if static.crash:
         return crash_difference(static.crash, "the dynamic cache works")
     result = compare_lengths(runs, static)

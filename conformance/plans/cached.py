@@ -16,7 +16,8 @@ from conformance.plans.steering import Steering
 class CachedPlan(Plan, family="cached"):
     """Tokens that are fed after the prompt of the first row, and how many of them in each forward; a beam search.
 
-    steering: of the scores of one more run of the case's call, which has no other.
+    steering: of the scores of one more run of the case's call, which has no other. room: places of the static cache
+    beyond those that the call fills, as an earlier call on the model asked for so many more.
     """
 
     continuation: Annotated[tuple[TokenId, ...], Field(max_length=32, strict=False)] = ()
@@ -25,6 +26,7 @@ class CachedPlan(Plan, family="cached"):
     beams: Annotated[int, Field(ge=1, le=4)] = 1
     search: BeamSearch = BeamSearch()
     steering: Steering = Steering()
+    room: Annotated[int, Field(ge=0, le=16)] = 0
 
     def tokens(self) -> tuple[int, ...]:
         """The continuation, and those of the beam search and of what steers."""
@@ -57,6 +59,7 @@ class CachedPlan(Plan, family="cached"):
         position, found = len(case.prompt.rows[0]), self.search.events(self.beams)
         found |= {"dtype: bfloat16"} if self.bfloat16 else set()
         found |= {"scores: steered"} if self.steering.told() else set()
+        found |= {"static: with room"} if self.room else set()
         window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
         for size in self.sizes():
             if size > 1:
@@ -68,14 +71,20 @@ class CachedPlan(Plan, family="cached"):
 
     def traits(self) -> tuple[str, ...]:
         """The search and what steers; what the continuation shows, decoding shows too where the model says so."""
-        found = tuple(name for name in ("bfloat16", "beams", "search") if getattr(self, name) != getattr(PLAIN, name))
+        found = tuple(
+            name for name in ("bfloat16", "beams", "search", "room") if getattr(self, name) != getattr(PLAIN, name)
+        )
         return found + tuple(
             f"steering: {name}" for name in self.steering.told() if name not in ("weight", "decay_after")
         )
 
     def constants(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
         """The continuation, and how many of its tokens go in each forward."""
-        return {"TOKENS": repr(list(self.continuation)), "GROUPS": repr(self.sizes())}
+        return {"TOKENS": repr(list(self.continuation)), "GROUPS": repr(self.sizes()), "ROOM": repr(self.room)}
+
+    def forms(self, scenario: Any) -> dict[str, str]:  # noqa: ARG002
+        """Where an earlier call asked for more room, scripts make it."""
+        return {"ready": "ready_with_room"} if self.room else {}
 
     def sizes(self) -> list[int]:
         """Group sizes that cover the continuation exactly: the plan's, completed with the rest."""

@@ -19,13 +19,15 @@ IMAGES = True  # prompts hold images or sound where the type takes some
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> CachedPlan:
     """Up to seven tokens in groups of one to five, and now and then beams or another dtype; shrinks to none.
 
-    In every third draw one to three things steer the scores of one more run.
+    In every third draw one to three things steer the scores of one more run; in every fourth a static cache has room.
     """
     token = st.integers(1, vocabulary_of(model) - 1)
     continuation = tuple(draw(st.lists(token, max_size=7)))
     groups = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))) if len(continuation) > 1 else ()
     plan = CachedPlan(continuation=continuation, groups=groups, bfloat16=draw(rarely(True, False, one_in=8)))
     plan = plan.fitting(len(prompt.rows))
+    if draw(rarely(True, False, one_in=4)):
+        plan = plan.replace(room=draw(st.integers(1, 8)))
     if draw(rarely(True, False, one_in=3)):
         steering = steerings(
             vocabulary=vocabulary_of(model),

@@ -95,6 +95,7 @@ ASKED = {
     "told by keywords": ("told_otherwise", PurityPlan(keywords=True)),
     "told without a mask": ("told_otherwise", PurityPlan(unmasked=True)),
     "told with positions": ("repeatable", PurityPlan(by_model=True, positions=True)),
+    "static with room": ("static", CachedPlan(room=3)),
     "static, changed": ("purity", PurityPlan(static=True, by_model=True)),
     "static, returned": ("returned", PurityPlan(static=True)),
     "static, streamed": ("streamer", PurityPlan(static=True, keywords=True)),

@@ -43,6 +43,12 @@ FAULTS = (
     Fault(PADDED, _seen(("crash", "crash")), subjects.CrashesOnBatches),
     Fault(STATIC, _seen(LOGITS), planted=planted.static_layer_scales_values),
     Fault(STATIC, _seen(("crash", "crash")), planted=planted.static_layer_refuses),
+    Fault(
+        STATIC,
+        _seen(LOGITS),
+        planted=planted.static_layer_of_an_earlier_length_scales_values,
+        also={REPEATABLE: "the same call again finds the length of the first"},
+    ),
     Fault(STARTS, _seen(LOGITS), subjects.AltersTheStart, architecture="t5"),
     Fault(STATIC_STARTS, _seen(LOGITS), planted=planted.static_layer_scales_several, architecture="t5"),
     Fault(

@@ -152,6 +152,27 @@ def static_layer_scales_several() -> Iterator[None]:
 
 
 @contextmanager
+def static_layer_of_an_earlier_length_scales_values() -> Iterator[None]:
+    """A static cache that is as long as an earlier call's stores the values of a decode step a little too large."""
+    make, right = GenerationMixin._prepare_static_cache, StaticLayer.update
+
+    def prepare(self, *args, **kwargs):
+        before = getattr(self, "_previous_max_cache_length", -1)
+        made = make(self, *args, **kwargs)
+        for layer in getattr(made, "self_attention_cache", made).layers:
+            layer.of_an_earlier_length = layer.max_cache_len == before
+        return made
+
+    def update(self, keys, values, *args, **kwargs):
+        if keys.shape[-2] == 1 and self.of_an_earlier_length:
+            values = values * 1.05
+        return right(self, keys, values, *args, **kwargs)
+
+    with patch.object(GenerationMixin, "_prepare_static_cache", prepare), patch.object(StaticLayer, "update", update):
+        yield
+
+
+@contextmanager
 def static_layer_refuses() -> Iterator[None]:
     """A static layer cannot be used at all."""
 

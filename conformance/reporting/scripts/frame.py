@@ -19,6 +19,7 @@ SEED: int  # of the sampling; a line that seeds is left out where nothing is sam
 TOKENS: list[int]  # fed after the prompt
 CHANGES: dict[str, Any]  # of the `GenerationConfig` by the case's plan
 GROUPS: list[int]  # how many of them in each forward
+ROOM: int  # how many places an earlier call asked for beyond those that this one fills
 OWN_POSITIONS: list[str]  # the keyword of a forward for positions, where the model counts them in its own way
 TYPE: int  # of tokens that are generated, where a model is told of types
 KEPT: list[str]  # attributes of modules that are no state, or that a call may change

@@ -7,6 +7,7 @@ import torch
 from transformers import GenerationConfig
 
 from conformance.reporting.scripts.frame import INPUTS, ROW, SEED, SETTINGS, make_model
+from conformance.reporting.scripts.ready import ready
 
 UNSEEN = ("scores", "sequences", "padding")
 ROWS = "all"
@@ -16,7 +17,7 @@ def logits() -> tuple[torch.Tensor, torch.Tensor]:
     """The logits with the dynamic cache, where only the tokens that the static cache gave are allowed, and its own."""
     torch.manual_seed(SEED)
     config = GenerationConfig(**SETTINGS, cache_implementation="static", disable_compile=True)
-    out = make_model().generate(**INPUTS, generation_config=config)
+    out = ready().generate(**INPUTS, generation_config=config)
     same = {"prefix_allowed_tokens_fn": lambda row, ids: [int(out.sequences[row, len(ids)])]}
     dynamic = make_model().generate(**INPUTS, generation_config=GenerationConfig(**SETTINGS), **same)
     tokens, ends = out.sequences[ROW, -len(out.logits) :].tolist(), config.eos_token_id or []
