@@ -13,6 +13,7 @@ from conformance.call import Call
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash, Outcome, rng_digest
+from conformance.process_state import process_state
 from conformance.seeding import seed_everything
 from conformance.snapshots import changes, module_state, snapshot
 from conformance.subjects import Subject
@@ -78,6 +79,7 @@ def observe(
     with torch.random.fork_rng(devices=[]), torch.no_grad(), ExitStack() as around:
         readings = {probe.name: around.enter_context(probe.around(model, call)) for probe in probes}
         seed_everything(seed)
+        switches = process_state()
         try:
             with time_limit(), MODEL_CODE.running():
                 output = subject.generate(model, call)
@@ -87,13 +89,13 @@ def observe(
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a subject raises is its outcome, SystemExit too
             outcome.crash = Crash.of(error)
-        outcome.rng_after = rng_digest()
+        outcome.rng_after, left = rng_digest(), process_state()
         outcome.extra = {name: reading() for name, reading in readings.items()}
     if streamer is not None:
         outcome.streamed, outcome.stream_ends = streamer.received, streamer.ends
         outcome.streamed_after_end = streamer.after_the_end
     if watch:
-        outcome.changed = changes(before, _belongings(model, call))
+        outcome.changed = changes(before, _belongings(model, call)) | changes(switches, left)
         outcome.module_changes = changes(modules, module_state(model))
     return outcome
 

@@ -166,6 +166,8 @@ def deferred_cache_continues_like_immediate(runs: Runs) -> Comparison:
     if both.kept_too_long:
         more = f"more of {both.kept_too_long}"
         return Comparison.of(Difference("length", "recording", "one step's past states at a time", more))
+    if both.own_at_once and not both.own_late:
+        return Comparison.of(Difference("changed", "cache", "the caller's own, as stopping at once returns", "another"))
     if not both.left_at_once and not both.left_late:
         return Comparison(not_applicable="the loop returns no cache, and was given none")
     contents = compare_exactly(both.left_late, both.left_at_once, unnumbered)

@@ -45,6 +45,12 @@ class KeepSummary:
         """Pytest itself, or a plugin of it, may break."""
         self.error = self.error or str(excrepr)
 
+    @pytest.hookimpl(optionalhook=True)  # of xdist, which is not there in one process
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        """A worker may be killed before it has anything to report."""
+        if error is not None:
+            self.error = self.error or f"worker {node.gateway.id} died: {error}"
+
     def _keep(self, report: pytest.CollectReport | pytest.TestReport) -> None:
         if report.failed:
             self.error = self.error or report.longreprtext

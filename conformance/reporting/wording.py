@@ -33,8 +33,8 @@ def about(finding: Finding) -> str:
     """The models that a finding is about."""
     signature, of = finding.signature, finding.case.model_name
     if signature.scope == "any":
-        cache = f" with a cache that is {' and '.join(signature.cache)}" if signature.cache else ""
-        return f"any model{cache} (shown on {of})"
+        kinds = f" of cache kind {' and '.join(signature.cache)}" if signature.cache else ""
+        return f"any model{kinds} (shown on {of})"
     return f"{signature.scope}{'' if of == finding.case.model.architecture else ', which decodes by itself'}"
 
 

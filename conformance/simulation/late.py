@@ -22,16 +22,10 @@ from unittest.mock import patch
 import torch
 from torch.overrides import TorchFunctionMode
 
+from conformance.simulation import waits
 from conformance.simulation.tensors import NAME
 
-# Calls that give the host a value of a tensor, so that it waits until the device has computed it.
-READS = frozenset(
-    {"item", "tolist", "cpu", "__bool__", "__int__", "__float__", "__index__", "__contains__", "equal"}
-    | {"allclose", "is_nonzero"}
-)
-# Calls whose result has a size that depends on values, which the host waits for as well; with an index of booleans
-# `__getitem__` is one. Counted outside the model only: inside they are the model's own, whichever way it is stopped.
-SIZED_BY_VALUES = frozenset({"nonzero", "argwhere", "masked_select", "unique"})
+WRITES = frozenset({"copy_", "__setitem__"})  # of values into a tensor, which may be the host's
 POISON = -(2**40)
 ON_THE_HOST = "_on_the_host"  # set on tensors that live in host memory: reading them waits for nothing
 # Set on those that were made without naming a device. They are in host memory too, but a loop that was written for a
@@ -109,7 +103,7 @@ class LateDevice(TorchFunctionMode):
         if name == "copy_" and _non_blocking(args, kwargs, place=2) and args[0].device.type == "cpu":
             self._issue(args[0], args[1] if len(args) > 1 else kwargs["src"])
             return args[0]
-        if name == "to" and _non_blocking(args, kwargs, place=3) and _to_the_host(args, kwargs):
+        if name == "to" and _non_blocking(args, kwargs, place=3) and waits.told_to_be_the_hosts(args, kwargs):
             landing = func(*args, **{**kwargs, "copy": True})
             self._issue(landing, landing.clone())
             return landing
@@ -143,10 +137,11 @@ class LateDevice(TorchFunctionMode):
                 _mark(result, PLAINLY)
             return result
         on_the_host = _is_on_the_host(first)
-        moved = name == "cpu" or (name == "to" and _to_the_host(args, kwargs))
-        read = name in READS or moved or (not self._inside and _sized_by_values(name, args))
-        read |= name == "copy_" and _blocks(first, given[1:])
-        if read and (name == "copy_" or not on_the_host):
+        moved = name == "cpu" or (name == "to" and waits.told_to_be_the_hosts(args, kwargs))
+        read = waits.reads(name, args) or moved
+        read |= not self._inside and waits.sized_by_values(name, args, kwargs)
+        written = name in WRITES and _blocks(first, _tensors(args[-1:] if name == "__setitem__" else given[1:]))
+        if written or (read and not on_the_host):
             self.reads += 1
             self.reads_in_forwards += self._inside
         if moved or on_the_host:
@@ -259,13 +254,6 @@ def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
     return [part for part in flat if isinstance(part, torch.Tensor)]
 
 
-def _sized_by_values(name: str, args: Sequence[Any]) -> bool:
-    if name != "__getitem__":
-        return name in SIZED_BY_VALUES
-    index = args[1] if isinstance(args[1], tuple) else (args[1],)
-    return any(isinstance(part, torch.Tensor) and part.dtype == torch.bool for part in index)
-
-
 def _non_blocking(args: Sequence[Any], kwargs: dict[str, Any], place: int) -> bool:
     return bool(kwargs.get("non_blocking", args[place] if len(args) > place else False))
 
@@ -274,9 +262,3 @@ def _to_a_device(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether `to` was asked for a device, by an object or by a tensor that is there; a type alone moves nothing."""
     where = [*args[1:], *kwargs.values()]
     return any(isinstance(value, torch.device | torch.Tensor | str) for value in where)
-
-
-def _to_the_host(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether `to` was asked for the host by name. A device object may be the simulated one, which is a CPU too."""
-    where = kwargs.get("device", args[1] if len(args) > 1 else None)
-    return isinstance(where, str) and where == "cpu"

@@ -31,10 +31,11 @@ ATTENTIONS, HIDDEN_STATES = "undone: 1, attentions asked for", "undone: 1, hidde
 class Stopped:
     """Both runs of a case, and what is told from comparing them.
 
-    outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it
-    was called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why;
+    outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it was
+    called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why;
     models: those that they ran on; traces: what the deferred run alone left in its, path → how; states: paths of
-    tensors that both models hold and that are no weights.
+    tensors that both models hold and that are no weights; own_at_once, own_late: whether what is returned is the
+    caller's own cache.
     """
 
     immediate: Outcome
@@ -48,6 +49,8 @@ class Stopped:
     models: tuple[Any, Any] = (None, None)
     traces: dict[str, str] = field(default_factory=dict)
     states: set[str] = field(default_factory=set)
+    own_at_once: bool = False
+    own_late: bool = False
 
     @property
     def seen(self) -> Seen:
@@ -158,6 +161,7 @@ def _stopped(runs: Runs) -> Stopped:
     both = Stopped(
         immediate, deferred, outlives, _left(immediate, at_once), _left(deferred, late), _calls(at_once, late)
     )
+    both.own_at_once, both.own_late = _returns_the_callers(immediate, at_once), _returns_the_callers(deferred, late)
     both.models = models
     if not immediate.crash and not deferred.crash:
         late_state, its_state = map(model_state, reversed(models))
@@ -185,6 +189,12 @@ def _left(outcome: Outcome, call: Call) -> Flat:
     """What the cache holds that is left after the call."""
     passed = upstream.cache_name(call.extras)
     return without_garbage(snapshot(call.extras[passed], "") if passed else outcome.cache)
+
+
+def _returns_the_callers(outcome: Outcome, call: Call) -> bool:
+    """Whether the cache that is returned is the very object that the caller passed."""
+    passed = upstream.cache_name(call.extras)
+    return passed is not None and upstream.cache_of(outcome.returned) is call.extras[passed]
 
 
 def _reason_to_refuse(runs: Runs, both: Stopped) -> str:

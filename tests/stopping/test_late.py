@@ -1,5 +1,6 @@
 """The late device: what is read too early is wrong, and every wait is counted."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -101,6 +102,24 @@ READS = {
     "cpu": lambda tensor: tensor.cpu().tolist(),
     "to": lambda tensor: tensor.to("cpu").tolist(),
     "equal": lambda tensor: torch.equal(tensor, tensor),
+    "numpy": lambda tensor: tensor.numpy(),
+    "asarray": lambda tensor: np.asarray(tensor),
+    "str": lambda tensor: str(tensor),
+    "format": lambda tensor: f"{tensor.sum()}",
+    "slice": lambda tensor: tensor[: (tensor == 1).sum()],
+    "where": lambda tensor: torch.where(tensor == 1),
+    "nonzero": lambda tensor: tensor.nonzero(),
+    "unique": lambda tensor: tensor.unique(),
+    "unique_consecutive": lambda tensor: torch.unique_consecutive(tensor),
+    "bincount": lambda tensor: tensor.bincount(),
+    "repeat_interleave": lambda tensor: tensor.repeat_interleave(tensor),
+    "repeat_interleave of counts": lambda tensor: torch.repeat_interleave(tensor),
+    "masked_select": lambda tensor: tensor.masked_select(tensor == 1),
+    "index of booleans": lambda tensor: tensor[tensor == 1],
+    "write by booleans": lambda tensor: tensor.__setitem__(tensor > 0, torch.ones(2, dtype=torch.int64)),
+    "write into the host's": lambda tensor: torch.zeros(2, dtype=torch.int64, device="cpu").__setitem__(
+        0, tensor.sum()
+    ),
 }
 
 
@@ -128,6 +147,10 @@ def test_work_on_the_device_counts_nothing():
     with LateDevice() as device:
         tensor = torch.arange(6).view(2, 3)
         torch.cat([tensor, tensor]).sum().to(torch.float32)
+        torch.where(tensor > 1, tensor, 0)
+        tensor.repeat_interleave(2, dim=0)
+        tensor[tensor > 1] = 7
+        tensor[:, 1:3] = torch.ones_like(tensor[:, :2])
     assert device.reads == 0
 
 

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 import torch
 from toolbox import CHECKS_OF, small_case
-from zoo import late_traces
+from zoo import late_marks, late_traces
 
 from conformance import upstream
 from conformance.judge import judge
@@ -62,6 +62,10 @@ TRACES = (
     (late_traces.rows_are_counted_at_every_step, WAITS, "values read by the host", case_of({})),
     (late_traces.deferred_without_a_copy, WAITS, "values read by the host", case_of({})),
     (late_traces.deferred_without_a_copy, REFUSES, "deferral", case_of({"assistant": True})),
+    (late_marks.flag_is_assigned_to_the_hosts, WAITS, "values read by the host", case_of({})),
+    (late_marks.finished_rows_are_looked_for, WAITS, "values read by the host", case_of({})),
+    (late_marks.another_cache_is_returned, CONTINUES, "cache", case_of({"cache": "fresh"})),
+    (late_marks.a_switch_of_torch_stays_on, MATCHES, "process.deterministic algorithms", case_of({})),
     (
         late_traces.pad_beyond_the_vocabulary_is_fed,
         MATCHES,

@@ -96,6 +96,11 @@ FAULTS = (
     Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsAfterAnError),
     Fault(UNCHANGED, _seen(("changed", "keywords.cache_config.backend")), subjects.EditsKeywords),
     Fault(UNCHANGED, _seen(("changed", "model.config.bos_token_id")), subjects.EditsModelConfig),
+    Fault(
+        UNCHANGED,
+        _seen(("changed", "process.deterministic algorithms")),
+        planted=planted.a_switch_of_torch_is_turned,
+    ),
     Fault(UNCHANGED, _seen(("changed", "model.generation_config.bos_token_id")), subjects.EditsModelsGenerationConfig),
     Fault(UNCHANGED, _seen(("changed", "module attribute last_limit")), subjects.LeavesStateOnModel),
     Fault(

@@ -173,6 +173,24 @@ def static_layer_of_an_earlier_length_scales_values() -> Iterator[None]:
 
 
 @contextmanager
+def a_switch_of_torch_is_turned() -> Iterator[None]:
+    """Every call turns it round, for whatever comes next."""
+    right, before = GenerationMixin.generate, torch.are_deterministic_algorithms_enabled()
+
+    @functools.wraps(right)
+    def generate(self, *args, **kwargs):
+        output = right(self, *args, **kwargs)
+        torch.use_deterministic_algorithms(not torch.are_deterministic_algorithms_enabled())
+        return output
+
+    try:
+        with patch.object(GenerationMixin, "generate", generate):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+@contextmanager
 def static_layer_refuses() -> Iterator[None]:
     """A static layer cannot be used at all."""
 
