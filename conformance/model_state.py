@@ -59,6 +59,6 @@ def traces(after: Flat, before: Flat, owner: str) -> dict[str, str]:
 
 
 def states(held: Flat) -> set[str]:
-    """The paths of tensors that are no weights and no buffers: what may be carried from one forward to the next."""
-    kept = {path for path, leaf in held.items() if isinstance(leaf, torch.Tensor)}
+    """The paths of tensors and numbers that are no weights and no buffers: what forwards may write, and go on from."""
+    kept = {path for path, leaf in held.items() if isinstance(leaf, torch.Tensor) or type(leaf) in (int, float)}
     return {path for path in kept if not {"_parameters", "_buffers"} & {*path.split(".")}}

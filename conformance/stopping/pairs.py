@@ -34,8 +34,8 @@ class Stopped:
     outlives: whether a cache is left; left_at_once, left_late: what it holds; calls: name of a hook → how often it was
     called in both; tight: the deferred run may have to wait since another step has no place; must_not_defer: why;
     models: those that they ran on; traces: what the deferred run alone left in its, path → how; states: paths of
-    tensors that both models hold and that are no weights; own_at_once, own_late: whether what is returned is the
-    caller's own cache.
+    tensors and numbers that both models hold and that are no weights; own_at_once, own_late: whether what is returned
+    is the caller's own cache.
     """
 
     immediate: Outcome

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from toolbox import CHECKS_OF, explored, small_case
 
 from conformance import upstream
+from conformance.architectures.shrink import tiny_config
 from conformance.build import Scenario
 from conformance.case import Case
 from conformance.errors import CaseRefused
@@ -88,6 +89,16 @@ def test_states_on_modules_are_allowed_where_no_cache_outlives_the_call(tensor_o
     verdict = judge(case, [MATCHES], Installed()).verdicts[MATCHES]
     assert verdict.status == status
     assert ("states: " in verdict.reason) == tensor_only
+
+
+def test_numbers_that_every_forward_writes_anew_are_such_states():
+    """nllb-moe keeps how many places its experts had for the tokens of the last forward."""
+    early = {"rows": ((3,),), "max_new_tokens": 2, "eos_at": ((0, 0),)}
+    sparse = tiny_config("nllb-moe") | {"decoder_layers": 4, "encoder_layers": 4}  # every fourth layer has experts
+    case = small_case("nllb-moe", family="stopping", plan={"uncached": True}, config=sparse, **early)
+    verdict = judge(case, [MATCHES], Reference()).verdicts[MATCHES]
+    assert verdict.status == "allowed"
+    assert "states: " in verdict.reason
 
 
 CALLERS = {
