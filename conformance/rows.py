@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -84,15 +85,16 @@ def compare_decoded(
     expected: Sequence[torch.Tensor],
     processed: Callable[[Iterable[torch.Tensor]], list[torch.Tensor]],
     where: str,
+    depth: float = math.inf,
 ) -> Comparison:
     """The logits, scores and, unless they are sampled, `tokens` of sequence `index`, which is of prompt row `row`.
 
-    `processed` makes expected scores of expected logits.
+    `processed` makes expected scores of expected logits. `depth`: scores so far below the best are not told apart.
     """
     noise, scores = runs.noise(row, tokens), processed(expected)
     got = {field: [step[index] for step in getattr(outcome, field)[: len(tokens)]] for field in ("logits", "scores")}
     result = compare_steps("logits", got["logits"], list(expected), noise, where, runs.bound)
-    result += compare_steps("scores", got["scores"], scores, noise, where, runs.bound)
+    result += compare_steps("scores", *(cut(each, depth) for each in (got["scores"], scores)), noise, where, runs.bound)
     if runs.case.settings.do_sample:
         return result
 
@@ -104,6 +106,13 @@ def compare_decoded(
         return abs(float(wide[best] - wide[token]))
 
     return result + compare_tokens(tokens, scores, margin, noise, where, runs.bound)
+
+
+def cut(steps: Sequence[torch.Tensor], depth: float) -> list[torch.Tensor]:
+    """Each vector with nothing further below its largest value than that, but for what is forbidden."""
+    if depth == math.inf:
+        return list(steps)
+    return [torch.where(step.isfinite(), step.clamp(min=float(step.max()) - depth), step) for step in steps]
 
 
 def processed_by(

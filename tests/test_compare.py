@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance import rows
 from conformance.compare import (
     BOUND,
     ROUNDING_FACTOR,
@@ -329,3 +330,11 @@ def test_a_list_of_places_shows_that_it_is_cut(count, said):
 def test_a_difference_in_words_says_a_crash_once():
     assert str(Difference("crash", "crash", "no exception", "KeyError")) == "crash: expected no exception, got KeyError"
     assert str(Difference("values", "logits", "1", "2", "step 1")) == "logits (values) at step 1: expected 1, got 2"
+
+
+def test_scores_far_below_the_best_may_be_held_to_be_alike():
+    steps = [torch.tensor([0.0, -47.38, float("-inf"), -9.0]), torch.tensor([0.0, -47.39, float("-inf"), -9.0])]
+    cut = rows.cut(steps, 10.0)
+    assert torch.equal(*cut)
+    assert cut[0].tolist() == [0.0, -10.0, float("-inf"), -9.0]
+    assert rows.cut(steps, float("inf")) == steps
