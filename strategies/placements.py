@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement import OFFLOADERS, Damage, PlacementPlan
 from conformance.strategies.ranges import Span, rarely, whole_numbers
 
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
@@ -19,20 +19,29 @@ STORED = ("once", "once", "once", "under targets", "every name", "bin")
 def placements(draw: st.DrawFn, *, accelerators: Span = (0, 0), stranded: bool | None = None) -> PlacementPlan:
     """How a model is stored and loaded, with which map, and where its parts go; it decodes plainly.
 
-    accelerators: a range for how many there are, none by default. stranded: whether a part is left on `meta` with
-    nothing that brings it; None leaves that to the draw, once in twelve. Shrinks to the whole model on the disk: on the
-    CPU it would be placed nowhere, and the simplest case is the one that is tried on every type.
+    accelerators: a range for how many there are, none by default. stranded: whether a part is damaged before an audit,
+    as one that is left on `meta`; None leaves that to the draw, once in eight. Shrinks to the whole model on the disk:
+    on the CPU it would be placed nowhere, and the simplest case is the one that is tried on every type.
     """
     count = draw(whole_numbers("accelerators", accelerators, 0, 4))
-    left = draw(rarely(True, False, one_in=12)) if stranded is None else stranded
+    damaged = draw(rarely(True, False, one_in=8)) if stranded is None else stranded
     recipe = draw(recipes(accelerators=count))
-    return PlacementPlan(
+    placed = PlacementPlan(
         **recipe,
         **(draw(checkpoints()) if recipe["loader"] == "from_pretrained" else {}),
         accelerators=count,
         offload_buffers=draw(rarely(True, False, one_in=6)),
-        stranded=draw(st.integers(0, 15)) if left else None,
     )
+    return placed.replace(stranded=draw(st.integers(0, 15)), damage=draw(damages(placed))) if damaged else placed
+
+
+def damages(placed: PlacementPlan) -> st.SearchStrategy[Damage]:
+    """What can be damaged of what this plan places; whether the model has tied weights is not known here."""
+    kinds: list[Damage] = ["weights", "weights", "buffer", "untied"]
+    spare = placed.map != "whole" and placed.loader not in OFFLOADERS
+    also: dict[Damage, bool] = {"moved": placed.accelerated and spare, "unmapped": spare}
+    also["no copy"] = placed.offloads or placed.planned
+    return st.sampled_from(kinds + [kind for kind, can in also.items() if can])
 
 
 @st.composite

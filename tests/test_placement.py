@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
 from toolbox import CHECKS_OF, small_case
 from zoo.placements import ChangesWhatItPasses, Placer
 
@@ -17,18 +19,22 @@ from conformance.judge import judge
 from conformance.outcome import Outcome
 from conformance.placing import devices, models
 from conformance.placing.comparing import compare_calls, config_changes
+from conformance.placing.damaging import strand
 from conformance.placing.recipe import recipe_of, size_of
 from conformance.placing.refusing import refused_clearly
-from conformance.placing.stranding import _names_one, strand
+from conformance.placing.stranding import _names_one
+from conformance.plainer import plainer_cases
 from conformance.plans.placement import PlacementPlan
+from conformance.profiles import exploring
 from conformance.reference.placement import PlacementError, PlacementReport
 from conformance.reference.planner import DoesNotFit
 from conformance.reference.tying import declared_pairs
 from conformance.simulation.ledger import OutOfMemory
+from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
-MATCHES = "placed-matches-unplaced"
+MATCHES, NAMED = "placed-matches-unplaced", "stranded-weight-is-named"
 
 
 def scenario_of(architecture="llama", **parts):
@@ -263,11 +269,73 @@ def test_a_place_that_a_recipe_does_not_use_needs_no_accelerator(plan):
     assert devices.why_not(PlacementPlan(**plan, places=unused)) is None
 
 
-@pytest.mark.parametrize("accelerators", [0, 1])
-def test_a_recipe_names_no_accelerators_beyond_its_own(accelerators):
-    """Whatever another case has left behind in the process: what a case does depends on itself alone."""
-    plan = PlacementPlan(places=("sim:1",), accelerators=accelerators)
-    assert devices.why_not(plan) == "the recipe names accelerators that are not present in it"
+IDLE = (
+    ({"places": ("sim:1",), "accelerators": 1}, "plan.places names sim:1, and plan.accelerators is 1"),
+    ({"places": ("sim:0",)}, "plan.places names sim:0, and plan.accelerators is 0"),
+    ({"by_itself": "WhisperForConditionalGeneration", "model": "tied blocks"}, "plan.model is tied blocks"),
+    ({"loader": "dispatch_model", "loaded_as": "float16"}, "plan.loaded_as is of no effect with dispatch_model"),
+    ({"loader": "dispatch_model", "stored": "bin"}, "plan.stored is of no effect with dispatch_model"),
+    ({"loader": "cpu_offload", "saved_over": "whole"}, "plan.saved_over is of no effect with cpu_offload"),
+    ({"split_tied": True}, "plan.split_tied is of no effect with plan.map whole; valid for it: parts"),
+    ({"damage": "buffer"}, "plan.damage is buffer, and plan.stranded does not say which one"),
+    ({"damage": "moved", "stranded": 0}, "plan.damage is moved, and there is one device only"),
+    ({"damage": "unmapped", "stranded": 0}, "plan.damage is unmapped, and the map has no entry to spare"),
+    ({"damage": "no copy", "stranded": 0}, "plan.damage is no copy, and no hook has copies"),
+)
+
+
+@pytest.mark.parametrize(("plan", "said"), IDLE)
+def test_a_field_that_nothing_reads_is_refused_in_one_line(plan, said):
+    with pytest.raises(CaseRefused, match=re.escape(said)) as refusal:
+        scenario_of(plan=PlacementPlan(**plan))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("plan", [plan for plan, _ in IDLE])
+def test_a_plan_that_is_fitted_says_nothing_in_vain(plan):
+    case = small_case(family="placement")
+    fitted = PlacementPlan(**plan).fitting(1)
+    assert fitted.contradiction(case, 64) is None
+    assert fitted.fitting(1) == fitted
+
+
+def test_what_is_plainer_is_never_refused():
+    plan = PlacementPlan(
+        map="parts", places=("sim:0", "sim:1"), accelerators=2, split_tied=True, loaded_as="float16", stranded=1,
+        damage="moved", saved_over="whole", stored="bin",
+    )  # fmt: skip
+    assert len([Scenario(case) for case in plainer_cases(small_case(family="placement", plan=plan))]) > 10
+
+
+def test_no_plan_is_drawn_that_says_something_in_vain():
+    @exploring(150)
+    @given(cases("placement", "llama"))
+    def draw(case):
+        assert case.plan.contradiction(case, 64) is None
+
+    draw()
+
+
+@pytest.mark.parametrize("damage", ["untied", "moved", "unmapped", "no copy"])
+def test_a_subject_that_audits_nothing_is_asked_for_what_is_on_meta_only(damage):
+    plan = PlacementPlan(map="parts", places=("disk", "sim:0"), accelerators=1, stranded=0, damage=damage)
+    case = small_case(family="placement", plan=plan)
+    verdict = judge(case, [NAMED], Installed()).verdicts[NAMED]
+    assert (verdict.status, "audits nothing" in verdict.reason) == ("not-applicable", True)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"damage": "buffer"},
+        {"damage": "untied", "model": "tied blocks"},
+        {"damage": "unmapped", "map": "auto", "budget": (60,)},
+        {"damage": "no copy", "loader": "disk_offload"},
+    ],
+    ids=lambda plan: plan["damage"],
+)
+def test_the_reference_names_what_else_is_damaged(plan):
+    assert verdicts(Reference(), stranded=0, **plan)[NAMED].status == "pass"
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,86 @@ def test_offloaded_ties_are_one_by_value():
     assert "values" in audit_placement(model).split["embed.weight", "head.weight"]
 
 
+def test_tied_copies_with_a_nan_are_one():
+    model = Small()
+    with torch.no_grad():
+        model.head.weight[0, 0] = float("nan")
+    for module in (model.head, model.embed):
+        offloaded(module)
+    model.hf_device_map = {"": "disk"}
+    assert audit_placement(model).ok
+    model.head._hf_hook.weights_map["weight"] = torch.full((4, 4), float("nan"))
+    assert "values" in audit_placement(model).split["embed.weight", "head.weight"]
+
+
+def test_a_head_that_is_not_made_yet_is_not_tied():
+    model = Small()
+    model.head = nn.LazyLinear(4, bias=False)
+    report = audit_placement(model)
+    assert report.split == {("embed.weight", "head.weight"): "head.weight is not made yet"}
+    assert "not made yet" in str(report)
+    model.head._hf_hook = hook(offload=False, execution_device="cuda:1")
+    assert audit_placement(model).elsewhere == {}
+
+
+def test_sparse_weights_are_one_where_they_are():
+    made = torch.eye(4).to_sparse()
+    model = Small()
+    model.embed.weight = model.head.weight = nn.Parameter(made, requires_grad=False)
+    assert audit_placement(model).ok
+    model.head.weight = nn.Parameter(made.clone(), requires_grad=False)
+    assert list(audit_placement(model).split) == [("embed.weight", "head.weight")]
+
+
+def test_a_copy_of_another_shape_cannot_be_brought():
+    model = Small(tie=False)
+    offloaded(model.head)
+    model.hf_device_map = {"": "disk"}
+    assert audit_placement(model).ok
+    model.head._hf_hook.weights_map["weight"] = torch.ones(1)
+    assert audit_placement(model).stranded["head.weight"] == "its hook's copy is of shape (1,), and it is of (4, 4)"
+
+
+class Scaled(nn.Module):
+    """Keeps a tensor that is neither parameter nor buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.scale = nn.Linear(4, 4), torch.ones(4, 4, device="meta")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mm(self.inner(x), self.scale)
+
+
+def test_a_plain_attribute_on_meta_is_unknown_until_a_trial_reads_it():
+    model = Scaled()
+    report = audit_placement(model)
+    assert report.ok
+    assert "unknown: whether scale, which is on meta and neither parameter nor buffer, is read" in str(report)
+    assert "neither parameter" in audit_placement(model, trial=lambda: model(torch.ones(1, 4))).stranded["scale"]
+    unread = audit_placement(model, trial=lambda: model.inner(torch.ones(1, 4)))
+    assert (unread.ok, unread.unknown) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        ({"cpu": None}, "max_memory['cpu'] is None; valid: bytes, a number from 0 on, or float('inf')"),
+        ({"cpu": float("nan")}, "max_memory['cpu'] is nan; valid: bytes"),
+        ({0: "20kB", "cpu": 1}, "max_memory[0] is '20kB'; valid: bytes"),
+        ({"cpu": -5}, "max_memory['cpu'] is -5; valid: bytes"),
+        ({"cpu": True}, "max_memory['cpu'] is True; valid: bytes"),
+        ({1.5: 20}, "max_memory names 1.5; valid: 'cpu', or the number of an accelerator"),
+        ({"disk": 20}, "max_memory names no device that can run a forward; valid: 'cpu', or numbers of accelerators"),
+        ([1], "max_memory is [1]; valid: device → bytes"),
+    ],
+)
+def test_memory_that_is_no_number_of_bytes_is_refused_in_a_line(memory, said):
+    with pytest.raises(ValueError, match=re.escape(said)) as refusal:
+        plan_device_map(Small(), memory)
+    assert "\n" not in str(refusal.value)
+
+
 def test_a_module_that_the_map_forgets_is_named():
     model = Small()
     model.hf_device_map = {"embed": "cpu", "head": "cpu", **{f"blocks.{n}": "cpu" for n in range(1, 12)}}

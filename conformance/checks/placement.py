@@ -49,7 +49,12 @@ PLACEMENT = family(
     },
     reachable=(
         "held: sim",
-        "left on meta",
+        "damage: weights",
+        "damage: buffer",
+        "damage: untied",
+        "damage: moved",
+        "damage: unmapped",
+        "damage: no copy",
         "model: tied blocks",
         "model: diffusion gemma",
         "decodes by itself",
@@ -202,11 +207,13 @@ def placement_changes_no_config(runs: Runs) -> Comparison:
 
 @check(PLACEMENT, bitwise=True, answered_by="audit")
 @guarded(cannot_be_had)
-@applies("nothing is left on meta on purpose", lambda runs: runs.case.plan.stranded is not None)
+@applies("nothing is damaged on purpose", lambda runs: runs.case.plan.stranded is not None)
 def stranded_weight_is_named(runs: Runs) -> Comparison:
-    """A weight that was left on `meta` with nothing to bring it gives an error that names it or its module.
+    """A weight or buffer that was left on `meta` with nothing to bring it gives an error that names it or its module.
 
-    Without one, an op may compute garbage from it in silence, or fail far from the cause.
+    Without one, an op may compute garbage from it in silence, or fail far from the cause. An audit also names what else
+    is damaged: a tied weight with values of its own, a weight elsewhere than its module runs, a module that the map
+    leaves out, a weight whose hook has no copy of it.
     """
     own = of(runs)
     if own.unplaced_outcome.crash is not None:

@@ -20,7 +20,7 @@ from conformance.verdicts import Comparison, Difference
 @check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True)
 @guarded(cannot_be_had)
 @applies("the map is the case's own", lambda runs: runs.case.plan.planned)
-@applies("a part is left on meta on purpose", lambda runs: runs.case.plan.stranded is None)
+@applies("it is damaged on purpose", lambda runs: runs.case.plan.stranded is None)
 @applies("nothing was planned", lambda runs: map_of(runs) is not None)
 def planned_map_keeps_within_memory(runs: Runs) -> Comparison:
     """A map that is planned gives no place more than `max_memory` lets it hold, each weight counted once in a place.
@@ -41,7 +41,7 @@ def planned_map_keeps_within_memory(runs: Runs) -> Comparison:
 @check(PLACEMENT, stands_on=["planned-map-keeps-within-memory"], bitwise=True)
 @guarded(cannot_be_had)
 @applies("the map is the case's own", lambda runs: runs.case.plan.planned)
-@applies("a part is left on meta on purpose", lambda runs: runs.case.plan.stranded is None)
+@applies("it is damaged on purpose", lambda runs: runs.case.plan.stranded is None)
 @applies("there is no accelerator", lambda runs: runs.case.plan.accelerated)
 @guarded(may_need_more)
 @applies("nothing was planned", lambda runs: map_of(runs) is not None)

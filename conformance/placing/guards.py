@@ -66,7 +66,7 @@ def was_placed(runs: Runs) -> str | None:
     if reason := cannot_be_had(runs):
         return reason
     if runs.case.plan.stranded is not None:
-        return "a part is left on meta on purpose"
+        return "it is damaged on purpose"
     return "the model could not be placed" if of(runs).placed.crash else None
 
 

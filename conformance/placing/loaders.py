@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.placing.recipe import Recipe
+from conformance.reference.memory import Device
 from conformance.reference.placement import plan_device_map
-from conformance.reference.planner import Device
 
 
 def load_installed(model_class: Any, folder: Path, **kept: Any) -> Any:

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from conformance.plans.placement import Place, PlacementPlan
-from conformance.reference.planner import Device, make_units
+from conformance.reference.memory import Device
+from conformance.reference.planner import make_units
 from conformance.reference.tying import named_tensors
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.errors import NotOffered
+from conformance.placing.damaging import damage, of_a_placed
 from conformance.placing.placed import Placed
 from conformance.placing.recipe import Recipe, size_of
-from conformance.placing.stranding import strand
 from conformance.placing.world import World
+from conformance.plans.placement import LEFT_ON_META
 from conformance.reference.tying import named_tensors
 
 INDENT = "    "
@@ -32,10 +33,10 @@ def recipe_lines(recipe: Recipe) -> Iterator[str]:
 
 def placed_lines(world: World) -> Iterator[str]:
     """Where the parts of the model are, and what an audit says; or what placing it raised."""
-    if world.plan.stranded is not None:
-        yield from _stranded_lines(world)
-        return
     try:
+        if world.plan.stranded is not None:
+            yield from _damaged_lines(world)
+            return
         placed = world.placed
     except NotOffered as error:
         yield f"not offered: {error}"
@@ -54,11 +55,20 @@ def placed_lines(world: World) -> Iterator[str]:
     yield f"audit: {'; '.join(str(placed.report).splitlines())}"
 
 
-def _stranded_lines(world: World) -> Iterator[str]:
-    """A part that is left on `meta` on purpose, and what decoding comes to then."""
-    model = world.copied()
-    lost = strand(model, world.plan.stranded or 0)
-    yield f"left on meta on purpose, with nothing that brings it: {', '.join(lost)}"
+def _damaged_lines(world: World) -> Iterator[str]:
+    """What is damaged on purpose, and what decoding comes to then."""
+    plan = world.plan
+    if of_a_placed(plan) and world.placed.crash is not None:
+        yield "nothing is damaged: it is not placed"
+        return
+    with world.present():
+        model = world.placed_anew("offloaded, shown") if of_a_placed(plan) else world.copied()
+        lost = damage(plan, model)
+    if isinstance(lost, str):
+        yield f"nothing is damaged: {lost}"
+        return
+    left = "left on meta on purpose, with nothing that brings it"
+    yield f"{left if plan.damage in LEFT_ON_META else f'damaged on purpose, {plan.damage}'}: {', '.join(lost)}"
     crash = world.outcome(Placed(model)).crash
     yield f"decoding then {'raises ' + str(crash) if crash else 'raises nothing'}"
 

@@ -1,16 +1,14 @@
-"""A part of a model left on `meta` on purpose, as a loader does that forgets it; and what is then said of it."""
+"""A model that was damaged on purpose, as a loader does that forgets a part; and what is then said of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from conformance import interruption
 from conformance.outcome import Crash
+from conformance.placing.damaging import damage, of_a_placed
 from conformance.placing.refusing import is_telling, words
-from conformance.reference.planner import make_units
+from conformance.plans.placement import LEFT_ON_META
 from conformance.runs import Runs
 from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.verdicts import Comparison, Difference
@@ -19,50 +17,58 @@ if TYPE_CHECKING:
     from conformance.placing.world import World
 
 
-def strand(model: nn.Module, number: int) -> list[str]:
-    """Put the parameters of one part on `meta`, with no hook; the names of those that are lost."""
-    parts = make_units(model, set(getattr(model, "_no_split_modules", None) or ()))
-    sized = [unit for unit in parts if _parameters(model, unit.names)]
-    if not sized:
-        return []
-    lost = _parameters(model, sized[number % len(sized)].names)
-    for name in lost:
-        module_name, _, tensor_name = name.rpartition(".")
-        owner = model.get_submodule(module_name)
-        parameter = owner._parameters[tensor_name]
-        assert parameter is not None
-        owner._parameters[tensor_name] = nn.Parameter(torch.empty_like(parameter, device="meta"), requires_grad=False)
-    return lost
-
-
-def _parameters(model: nn.Module, units: tuple[str, ...]) -> list[str]:
-    names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
-    return [name for name in names if any(name == u or u == "" or name.startswith(f"{u}.") for u in units)]
-
-
 def stranded_outcome(runs: Runs, world: World) -> Comparison:
-    """Strand a part of the unplaced model, audit it where the subject can, and run the case's call on it."""
-    from conformance.placing.placed import Placed
+    """Damage a model and audit it where the subject can; what is left on `meta` is looked at in a decoding, too."""
+    left_on_meta = runs.case.plan.damage in LEFT_ON_META
+    if not left_on_meta and not hasattr(runs.subject, "audit"):
+        return Comparison(not_applicable="the subject audits nothing, and a decoding is not to tell of this damage")
+    if reason := _nothing_right_to_damage(world):
+        return Comparison(not_applicable=reason)
+    with world.present():
+        model = world.placed_anew("offloaded, damaged") if of_a_placed(world.plan) else world.copied()
+        lost = damage(world.plan, model)
+        if isinstance(lost, str):
+            return Comparison(not_applicable=lost)
+        runs.events.add("stranded")
+        error = _raised_by_audit(runs.subject, model)
+    if error is not None:
+        return Comparison() if _names_one(str(error), lost) else _unclear("audit", str(Crash.of(error)), lost)
+    return _decoded(world, model, lost) if left_on_meta else _unclear("audit", "none", lost)
 
-    model = world.copied()
-    lost = strand(model, runs.case.plan.stranded)
-    runs.events.add("stranded")
+
+def _nothing_right_to_damage(world: World) -> str | None:
+    """Why there is no placed model that is right but for what is damaged, where there has to be one."""
+    if not of_a_placed(world.plan):
+        return None
+    if world.placed.crash is not None:
+        return "the model could not be placed"
+    return None if world.placed.report.ok else "the model is placed wrong already"
+
+
+def _raised_by_audit(subject: Any, model: Any) -> BaseException | None:
     try:
-        getattr(runs.subject, "audit", lambda _: None)(model)
+        getattr(subject, "audit", lambda _: None)(model)
     except BaseException as error:  # noqa: BLE001 - its words are what is looked at
         interruption.let_through(error)
-        return Comparison() if _names_one(str(error), lost) else _unclear("audit", Crash.of(error), lost)
+        return error
+    return None
+
+
+def _decoded(world: World, model: Any, lost: list[str]) -> Comparison:
+    """The case's call on a model with something on `meta`, where an audit has said nothing."""
+    from conformance.placing.placed import Placed
+
     outcome = world.outcome(Placed(model), probes=[MetaReadsProbe()])
     if outcome.crash is None and outcome.extra["meta_reads"].reads:
         ops = ", ".join(sorted(outcome.extra["meta_reads"].reads))
         return Comparison.of(Difference("values", "meta input", f"an error naming {lost[0]}", f"none; {ops} read it"))
     if outcome.crash is None:
         return Comparison(not_applicable="the decoding does not use the part that was left on meta")
-    return Comparison() if _names_one(outcome.crash.message, lost) else _unclear("error", outcome.crash, lost)
+    return Comparison() if _names_one(outcome.crash.message, lost) else _unclear("error", str(outcome.crash), lost)
 
 
-def _unclear(field: str, crash: Crash, lost: list[str]) -> Comparison:
-    return Comparison.of(Difference("unclear", field, f"an error naming {lost[0]}", str(crash)))
+def _unclear(field: str, got: str, lost: list[str]) -> Comparison:
+    return Comparison.of(Difference("unclear", field, f"an error naming {lost[0]}", got))
 
 
 def _names_one(message: str, lost: list[str]) -> bool:

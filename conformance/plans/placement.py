@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
+from conformance.plans import placement_fitting
 from conformance.plans.own_generate import OwnGenerateClass
 
 Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
@@ -22,6 +23,8 @@ Mode = Literal[
 Hardware = Literal["sim", "cuda", "mps", "xpu"]
 Stored = Literal["once", "under targets", "every name", "bin"]
 Shards = Literal["", "whole", "shards"]
+Damage = Literal["weights", "buffer", "untied", "moved", "unmapped", "no copy"]
+LEFT_ON_META = ("weights", "buffer")  # the damage that a decoding shows, too
 MECHANISMS = ("late stop", "crop", "special tokens")
 DIFFUSION_GEMMA = "DiffusionGemmaForBlockDiffusion"
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -38,7 +41,9 @@ class PlacementPlan(Plan, family="placement"):
     hold where the loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for
     which `sim:N` in a place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on
     `model.device` as the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain
-    decoding; stranded: the number of a part that is left on `meta` with nothing that brings it.
+    decoding; stranded: which part is damaged before an audit, by its number; damage: how: its `weights`, or a `buffer`,
+    are left on `meta` with nothing that brings them, a tied weight is `untied`, a weight is `moved` away from where its
+    module runs, a module is `unmapped`, or a hook that brings a weight has `no copy` of it.
 
     Of a loader that reads a checkpoint: stored: a tied weight is in it under its source's name, under the names that
     are tied to that, under all of them, or all is in a file of torch's own format; shards: it is saved in several
@@ -60,6 +65,7 @@ class PlacementPlan(Plan, family="placement"):
     ids: Literal["embeddings", "model.device"] = "embeddings"
     mode: Mode = "plain"
     stranded: Annotated[int, Field(ge=0, le=63)] | None = None
+    damage: Damage = "weights"
     stored: Stored = "once"
     shards: bool = False
     loaded_as: Literal["", "float16", "bfloat16"] = ""
@@ -79,6 +85,14 @@ class PlacementPlan(Plan, family="placement"):
                 f"{self.loader} runs the model on the first of places, which is disk; valid for it: cpu or sim:N"
             )
         return self
+
+    def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
+        """The first field that is of no effect beside the others."""
+        return next((line for _, line in placement_fitting.idle(self)), None)
+
+    def fitting(self, rows: int) -> Self:  # noqa: ARG002
+        """The same plan without the fields that are of no effect beside the others."""
+        return placement_fitting.fitted(self)
 
     @property
     def own_generate(self) -> bool:
@@ -131,7 +145,7 @@ class PlacementPlan(Plan, family="placement"):
         found |= {"decodes by itself"} if self.by_itself else set()
         found |= {f"ids: {self.ids}"} | ({f"accelerators: {self.hardware}"} if self.accelerated else set())
         found |= {f"stored: {self.stored}", *(f"checkpoint: {name}" for name in self._of_the_checkpoint())}
-        return found | ({"left on meta"} if self.stranded is not None else set())
+        return found | ({f"damage: {self.damage}"} if self.stranded is not None else set())
 
     def _of_the_checkpoint(self) -> list[str]:
         """What is not plain about loading and saving, but for how tied weights are stored."""
@@ -164,7 +178,10 @@ class PlacementPlan(Plan, family="placement"):
         flags |= {"offloaded": self.offloads or self.runs_out}
         flags |= {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
         flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
-        flags |= {"left on meta": self.stranded is not None} | dict.fromkeys(self._of_the_checkpoint(), True)
+        damaged = self.stranded is not None
+        left = damaged and self.damage in LEFT_ON_META
+        flags |= {"left on meta": left, f"damage: {self.damage}": damaged and not left}
+        flags |= dict.fromkeys(self._of_the_checkpoint(), True)
         return (*found, *(name for name, on in flags.items() if on))
 
     def plainer(self) -> Iterator[Self]:

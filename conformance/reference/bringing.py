@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules.module import _global_forward_pre_hooks
+from torch.nn.parameter import is_lazy
 
+RESHAPED = ("Params4bit",)  # parameters that pack what they are given
 BRING_NOTHING = ("WeightNorm", "SpectralNorm")  # hooks of torch's own that compute a weight from others
 
 
@@ -44,7 +46,16 @@ def _cannot_bring(hook: Any, owner: nn.Module, tensor_name: str, path: str) -> s
         value = hook.weights_map[path]
     except Exception as error:  # noqa: BLE001 - a missing file, key or map: it cannot bring it
         return f"its hook has no copy of it ({type(error).__name__})"
-    return "its hook's copy is itself on meta" if value is None or value.is_meta else ""
+    if value is None or value.is_meta:
+        return "its hook's copy is itself on meta"
+    return _misshapen(owner._parameters.get(tensor_name, owner._buffers.get(tensor_name)), value)
+
+
+def _misshapen(tensor: torch.Tensor | None, value: torch.Tensor) -> str:
+    """What is wrong with the shape of a copy: none can be put in a tensor's place that has another."""
+    if tensor is None or is_lazy(tensor) or type(tensor).__name__ in RESHAPED or value.shape == tensor.shape:
+        return ""
+    return f"its hook's copy is of shape {tuple(value.shape)}, and it is of {tuple(tensor.shape)}"
 
 
 def brought_to(model: nn.Module, name: str) -> torch.device | None:
@@ -72,8 +83,18 @@ def may_be_brought(model: nn.Module, name: str) -> bool:
 def runs_elsewhere(model: nn.Module, name: str, tensor: torch.Tensor) -> torch.device | None:
     """The device on which hooks run the module of a tensor that is held, where the tensor is on another; else None.
 
-    That is what the module's own hooks say, else the nearest one around it that also places what is inside. A number
-    on the CPU serves on any device.
+    A number on the CPU serves on any device; what is not made yet is nowhere.
+    """
+    device = run_on(model, name)
+    if device is None or is_lazy(tensor) or (tensor.device.type == "cpu" and not tensor.dim()):
+        return None
+    return None if same_device(tensor.device, device) else device
+
+
+def run_on(model: nn.Module, name: str) -> torch.device | None:
+    """The device on which hooks run the module of a tensor; None where none says.
+
+    The module's own hooks say it, else the nearest one around it that also places what is inside.
     """
     module_name, _, tensor_name = name.rpartition(".")
     for above, _ in _upwards(module_name, tensor_name):
@@ -81,8 +102,7 @@ def runs_elsewhere(model: nn.Module, name: str, tensor: torch.Tensor) -> torch.d
             device = None if hasattr(hook, "prev_module_hook") else getattr(hook, "execution_device", None)
             if device is None or (above != module_name and not getattr(hook, "place_submodules", False)):
                 continue  # a hook that knows another one's module brings the whole of its own
-            number = tensor.device.type == "cpu" and not tensor.dim()
-            return None if number or same_device(tensor.device, torch.device(device)) else torch.device(device)
+            return torch.device(device)
     return None
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from conformance.reference.bringing import (
     brought_from,
@@ -28,8 +29,9 @@ from conformance.reference.bringing import (
 )
 from conformance.reference.placement_report import PlacementError, PlacementReport
 from conformance.reference.planner import DevicePlan, DoesNotFit, plan_device_map
-from conformance.reference.tying import named_tensors, tied_groups
-from conformance.simulation.meta_reads import MetaReads
+from conformance.reference.tying import address, named_tensors, tied_groups
+from conformance.simulation.meta_reads import MetaReads, plain_tensors
+from conformance.snapshots import same
 
 __all__ = ["DevicePlan", "DoesNotFit", "PlacementError", "PlacementReport", "audit_placement", "plan_device_map"]
 
@@ -39,7 +41,8 @@ def audit_placement(model: nn.Module, trial: Callable[[], Any] | None = None) ->
 
     trial: something small that runs the model, as one forward: what it reads on `meta` is named, too. Without one,
     nothing is run, and a weight on `meta` that a hook of the caller's own (`register_forward_pre_hook`) may bring is
-    unknown, as is a declared tie that names nothing, where a head was replaced. An exception of the trial's own, where
+    unknown, as is whether a tensor there is read that a module keeps as a plain attribute, and a declared tie that
+    names nothing, where a head was replaced. An exception of the trial's own, where
     it has read nothing on `meta`, passes through.
     """
     tensors = named_tensors(model)
@@ -49,8 +52,11 @@ def audit_placement(model: nn.Module, trial: Callable[[], Any] | None = None) ->
     maybe = {name for name in missing if may_be_brought(model, name)}
     stranded = {name: why for name, why in missing.items() if name not in maybe}
     unknown = [f"whether {name}, which is on meta, is brought by a hook that is not accelerate's" for name in maybe]
+    bare = [name for name, tensor in plain_tensors(model) if tensor.is_meta]
+    unknown += [f"whether {name}, which is on meta and neither parameter nor buffer, is read" for name in bare]
     if trial is not None and not stranded:
-        stranded, unknown = {name: missing.get(name, why) for name, why in _read_in_vain(model, trial).items()}, []
+        known = dict.fromkeys(bare, "it is neither parameter nor buffer, which is all that hooks bring") | missing
+        stranded, unknown = {name: known.get(name, why) for name, why in _read_in_vain(model, trial).items()}, []
     held = {name: tensor for name, tensor in tensors.items() if name not in asked}
     untold: list[str] = []
     split = {
@@ -145,10 +151,11 @@ def _split(
     places = {str(members[name].device) for name in kept}
     if len(places) > 1:
         return f"on {', '.join(sorted(places))}"
-    if len({members[name].data_ptr() for name in kept}) > 1:
-        return f"each has its own storage on {places.pop()}"
-    values = [value for name in offloaded if (value := brought_from(model, name)) is not None]
-    if any(not torch.equal(value, values[0]) for value in values[1:]):
+    if len({address(members[name]) for name in kept}) > 1:
+        unmade = [name for name in kept if is_lazy(members[name])]
+        return f"{', '.join(unmade)} is not made yet" if unmade else f"each has its own storage on {places.pop()}"
+    values = [value for name in offloaded if (value := brought_from(model, name)) is not None and not value.is_meta]
+    if any(not same(value.cpu(), values[0].cpu()) for value in values[1:]):
         return "their offloaded copies hold different values"
     return None
 

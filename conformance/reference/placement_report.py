@@ -26,7 +26,8 @@ class PlacementReport:
     at all, though something is stranded or several devices run: `cpu_offload` and `disk_offload`, on one device, give
     none. input_device: where token ids belong; ids_would_be_lost: `model.device` is `meta`, so that ids are not to be
     moved there. The model runs all the same, and nothing is wrong with it. unknown: a sentence for each thing of which
-    nothing can be said, as a weight that a hook of the caller's own may bring; nothing is accused.
+    nothing can be said, as a weight that a hook of the caller's own may bring, or a plain attribute on `meta`; nothing
+    is accused.
     """
 
     stranded: dict[str, str] = field(default_factory=dict)

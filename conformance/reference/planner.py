@@ -18,11 +18,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from conformance.reference.memory import DISK, UNLIMITED, Device, limits_of
 from conformance.reference.tying import merged, named_tensors, tied_groups
-
-Device = int | str
-DISK = "disk"
-UNLIMITED = float("inf")
 
 
 class DoesNotFit(ValueError):
@@ -60,13 +57,10 @@ def plan_device_map(
 ) -> DevicePlan:
     """A map over the devices of `max_memory` (device → bytes, in order of preference), and the disk if allowed.
 
-    `no_split` adds class names to the model's own `_no_split_modules`. Raises DoesNotFit.
+    `no_split` adds class names to the model's own `_no_split_modules`. Raises DoesNotFit, and
+    ValueError where `max_memory` says no bytes.
     """
-    limits: dict[Device, float] = {d: float(size) for d, size in max_memory.items() if d != DISK}
-    if not limits:
-        raise ValueError("max_memory names no device that can run a forward")
-    if disk:
-        limits[DISK] = UNLIMITED
+    limits = limits_of(max_memory, disk=disk)
     units = make_units(model, {*no_split, *(getattr(model, "_no_split_modules", None) or ())})
     main = next(iter(limits))
     try:

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from conformance.tying import matching
 
@@ -31,6 +32,21 @@ def named_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     """Every parameter and buffer under every name it has."""
     named = dict(model.named_parameters(remove_duplicate=False))
     return {**named, **dict(model.named_buffers(remove_duplicate=False))}
+
+
+def address(tensor: torch.Tensor) -> object:
+    """What two tensors have in common only where they are one: where their values lie, or the object itself.
+
+    A parameter that is not made yet has no storage, and a sparse one keeps its values in another tensor.
+    """
+    if is_lazy(tensor):
+        return id(tensor)
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values().data_ptr()
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:  # another layout without a storage of its own
+        return id(tensor)
 
 
 def expand(declared: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -30,7 +30,8 @@ TAKE_INDICES = ("aten::index", "aten::_index_put", "aten::_unsafe_index")
 class MetaReads(TorchDispatchMode):
     """Counts the ops that read a tensor on `meta`, by name, while it is active; `refused` those that raised at it.
 
-    weights: the parameters and buffers of `model` that were read so, by name, also through views and casts of them;
+    weights: the parameters and buffers of `model` that were read so, by name, also through views and casts of them,
+    and tensors that its modules keep as plain attributes;
     mixed: the ops that took tensors of several devices, by name.
     """
 
@@ -86,8 +87,18 @@ class MetaReads(TorchDispatchMode):
             found |= storages
             parents = (parent for one in storages for parent in self._made_of.get(one, ()))
             storages = {_storage(parent) for parent in parents} - found
-        named = (*self.model.named_parameters(), *self.model.named_buffers())  # of tied ones the first name
+        # Of tied ones the first name.
+        named = (*self.model.named_parameters(), *self.model.named_buffers(), *plain_tensors(self.model))
         return {name for name, tensor in named if tensor.is_meta and _storage(tensor) in found}
+
+
+def plain_tensors(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors that modules keep as plain attributes, by name, but for what hooks of torch's compute for a forward."""
+    for path, module in model.named_modules():
+        computed = {getattr(hook, "name", None) for hook in module._forward_pre_hooks.values()}
+        for name, value in vars(module).items():
+            if isinstance(value, torch.Tensor) and name not in computed:
+                yield f"{path}.{name}".lstrip("."), value
 
 
 def _mixes(name: str, given: list[torch.Tensor]) -> bool:

@@ -20,6 +20,7 @@ from conformance.strategies.settings import settings as every_settings
 GEMMA = "diffusion gemma"
 # One is the same whatever the type: most draws are the type's own.
 MODELS = ("own", "own", "own", "own", "tied embeddings", "tied blocks", "tied parts", GEMMA)
+TIED = ("tied embeddings", "tied blocks", "tied parts", GEMMA)
 MODES = (
     "plain", "plain", "plain", "static", "lookup", "beams", "embeddings", "no inputs", "assisted", "chunked",
     "offloaded cache",
@@ -40,9 +41,10 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     on_the_disk = not accelerators and placed.places[:1] == ("disk",) and placed.map == "whole"
     modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
     by_itself = not accelerators and draw(rarely(True, False, one_in=12))
+    kinds = ("own",) if by_itself else TIED if placed.damage == "untied" else MODELS
     return placed.replace(
         by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
-        model=draw(st.sampled_from(MODELS)),
+        model=draw(st.sampled_from(kinds)),
         hardware=draw(st.sampled_from(REAL)) if accelerators and draw(rarely(True, False, one_in=24)) else "sim",
         ids=draw(rarely("model.device", "embeddings", one_in=2 if on_the_disk else 4)),
         mode=draw(st.sampled_from(modes)),

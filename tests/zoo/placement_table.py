@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from zoo import placed_mechanisms, placements, planners
+from zoo import audits, placed_mechanisms, placements, planners
 from zoo.fault import Fault, steered
 from zoo.fault import seen as _seen
 
 LOGITS = ("values", "logits")
 PLAIN: dict[str, Any] = {
     "model": "own", "by_itself": "", "loader": "from_pretrained", "map": "whole", "places": ("cpu",), "accelerators": 0,
-    "hardware": "sim", "split_tied": False, "ids": "embeddings", "mode": "plain", "stranded": None,
+    "hardware": "sim", "split_tied": False, "ids": "embeddings", "mode": "plain", "stranded": None, "damage": "weights",
     "stored": "once", "shards": False, "loaded_as": "", "spelled": "words", "saved_over": "",
 }  # fmt: skip
 ON_THE_DISK = steered({**PLAIN, "places": ("disk",)})
 PLANNED = steered({**PLAIN, "map": "auto", "budget": (60,)})
 CPU_AND_DISK: dict[str, Any] = {**PLAIN, "map": "parts", "places": ("cpu", "disk", "cpu", "disk", "disk")}
 OVER_TWO: dict[str, Any] = {**PLAIN, "map": "auto", "accelerators": 2, "budget": (60, 60, 100)}
+BLIND: tuple[tuple[type[audits.Auditor], dict[str, Any]], ...] = (
+    (audits.BlindToBuffers, {"damage": "buffer"}),
+    (audits.BlindToTies, {"damage": "untied", "model": "tied embeddings"}),
+    (audits.BlindToTheMap, {"damage": "unmapped", "map": "parts", "places": ("cpu", "disk")}),
+    (audits.BlindToPlaces, {"damage": "moved", "map": "parts", "places": ("sim:0", "sim:1"), "accelerators": 2}),
+    (audits.BlindToCopies, {"damage": "no copy", "places": ("disk",)}),
+)
 
 FAULTS = (
     Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart),
@@ -110,9 +117,23 @@ FAULTS = (
     ),
     Fault(
         "stranded-weight-is-named",
-        _seen(("unclear", "audit"), ("unclear", "error")),
+        _seen(("unclear", "audit"), ("unclear", "error"), ("values", "meta input")),
         placements.AuditsVaguely,
         also={"audit-accuses-nothing-right": "it takes a weight that a hook brings for missing, too"},
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "stranded": 0}),
+    ),
+    *(
+        Fault(
+            "stranded-weight-is-named",
+            _seen(("unclear", "audit"), ("unclear", "error"), ("values", "meta input")),
+            audit,
+            examples=200,
+            rare=True,
+            steered=steered({**PLAIN, "stranded": 0, **plan}),
+        )
+        for audit, plan in BLIND
     ),
     Fault(
         "audit-accuses-nothing-right",

@@ -1,0 +1,58 @@
+"""Fields of a placement's plan that nothing reads beside the others: told in a line, and put back at their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from conformance.plans.placement import PlacementPlan
+
+Kind = TypeVar("Kind", bound="PlacementPlan")
+READ_FROM_A_CHECKPOINT = ("stored", "loaded_as", "saved_over")
+LEAVES_NO_MAP = ("cpu_offload", "disk_offload")
+
+
+def idle(plan: PlacementPlan) -> Iterator[tuple[str, str]]:
+    """Each field that says what another one keeps from being done → a line that names both."""
+    plainest = type(plan)()
+    if plan.by_itself and plan.model != "own":
+        yield "model", f"plan.model is {plan.model}, and plan.by_itself is another model; valid with it: own"
+    for name in READ_FROM_A_CHECKPOINT if plan.loader != "from_pretrained" else ():
+        if getattr(plan, name) != getattr(plainest, name):
+            yield name, f"plan.{name} is of no effect with {plan.loader}, which reads no checkpoint"
+    if plan.split_tied and plan.map != "parts":
+        yield "split_tied", f"plan.split_tied is of no effect with plan.map {plan.map}; valid for it: parts"
+    for place in plan.used:
+        if place.startswith("sim:") and int(place[4:]) >= plan.accelerators:
+            yield "places", f"plan.places names {place}, and plan.accelerators is {plan.accelerators}"
+    if plan.damage != plainest.damage and (lacking := _undamaged(plan)):
+        yield "damage", f"plan.damage is {plan.damage}, and {lacking}"
+
+
+def _undamaged(plan: PlacementPlan) -> str:
+    """Why there is nothing in a recipe that is damaged so; empty where there may be."""
+    if plan.stranded is None:
+        return "plan.stranded does not say which one"
+    if plan.damage == "moved" and not plan.accelerated:
+        return "there is one device only: plan.accelerators is 0"
+    if plan.damage == "unmapped" and (plan.loader in LEAVES_NO_MAP or plan.map == "whole"):
+        return f"the map has no entry to spare: plan.loader is {plan.loader}, plan.map {plan.map}"
+    if plan.damage == "no copy" and not (plan.offloads or plan.planned):
+        return "no hook has copies: the recipe offloads nothing"
+    return ""
+
+
+def fitted(plan: Kind) -> Kind:
+    """The same plan without them; places on accelerators that are not there are on those that are, or on the CPU."""
+    while found := next(idle(plan), None):
+        name = found[0]
+        value = _present(plan) if name == "places" else getattr(type(plan)(), name)
+        plan = plan.replace(**{name: value})
+    return plan
+
+
+def _present(plan: PlacementPlan) -> tuple[str, ...]:
+    count = plan.accelerators
+    there = "sim:{}" if count else "cpu"
+    return tuple(there.format(int(p[4:]) % max(1, count)) if p.startswith("sim:") else p for p in plan.places)
