@@ -122,7 +122,8 @@ def traits(case: Case) -> tuple[str, ...]:
         n for n in type(settings).model_fields if n not in ignored and getattr(settings, n) != getattr(plainest, n)
     ]
     planned = () if case.plan is None else case.plan.traits()
-    return tuple(sorted([*found, *planned, *switches(case)]))
+    alike = {} if case.plan is None else case.plan.alike
+    return tuple(sorted({alike.get(name, name) for name in (*found, *planned, *switches(case))}))
 
 
 def switches(case: Case) -> list[str]:

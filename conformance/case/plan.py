@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
@@ -56,6 +56,11 @@ class Plan(Record):
         """What a failure on a case with this plan may need, by name: the fields that are not at their default."""
         plainest = type(self)()
         return tuple(n for n in type(self).model_fields if getattr(self, n) != getattr(plainest, n))
+
+    @property
+    def alike(self) -> Mapping[str, str]:
+        """Needs of which any does as well as another in this family: name → what they are called together."""
+        return {}
 
     def plainer(self) -> Iterator[Self]:
         """Plans with one part plainer than here: each field back at its default."""

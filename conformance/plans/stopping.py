@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -67,6 +67,13 @@ class StoppingPlan(Plan, family="stopping"):
         """The fields that are not at their default; the lag and places of no effect are no needs."""
         dull = {"raises_at", "room", "lag", "polls"}
         return tuple(f"plan {name}" for name in super().traits() if name not in dull)
+
+    @property
+    def alike(self) -> Mapping[str, str]:
+        """Whatever ends rows before the length does: there is a step too many then."""
+        return dict.fromkeys(
+            ("eos", "stop", "stop_by_keyword", "row_stops", "plan stop_after"), "an end before the length"
+        )
 
     def plainer(self) -> Iterator[Self]:
         """Each field back at its default, and with it those that say nothing without it."""
