@@ -86,12 +86,13 @@ def other_weights(expected: Mapping[str, torch.Tensor], got: Mapping[str, torch.
 
 
 def configs_of(model: Any) -> dict[str, Any]:
-    """What a model is, beside its weights: its configs, which modules train, and how each config attends."""
+    """What a model is, beside its weights: its configs, what trains, and how each config attends."""
     configs = [config for module in model.modules() if (config := getattr(module, "config", None)) is not None]
     return {
         "config": model.config.to_dict(),
         "generation_config": model.generation_config.to_dict(),
         "training": sorted(name or "the model" for name, module in model.named_modules() if module.training),
+        "frozen": sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
         "attention": {config.model_type: config._attn_implementation for config in configs if _attends(config)},
     }
 
