@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from toolbox import small_case
+from transformers import DynamicCache, EncoderDecoderCache
 from zoo import placed_leaves
 from zoo.placements import Placer
 
 from conformance.judge import judge
+from conformance.placing.caches import lies_on
 from conformance.placing.leaving import Left, changed_files, contents, with_own_dicts
 from conformance.placing.recipe import Recipe
 from conformance.placing.whereabouts import Where, moved
@@ -18,6 +20,7 @@ from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 GIVEN, TORCH, MOVES = "placing-changes-nothing-given", "placing-leaves-torch-alone", "decoding-moves-no-weight"
+CACHE = "cache-is-where-its-layer-runs"
 CONFIG, WITHIN, AUDITED = (
     "placement-changes-no-config", "planned-map-keeps-within-memory", "audit-accuses-nothing-right"
 )  # fmt: skip
@@ -51,6 +54,36 @@ def test_what_was_changed_is_named_and_nothing_where_nothing_was(check, subject,
     for right in (Installed(), Reference()):
         assert judged(check, right, **plan) == ("pass", [])
     assert (torch.get_default_dtype(), torch.get_default_device()) == (torch.float32, CPU)
+
+
+SIMS = {"accelerators": 2, "map": "parts"}
+
+
+@simulated
+@pytest.mark.parametrize(
+    ("subject", "plan", "label"),
+    [
+        (placed_leaves.KeepsTheCacheOnTheCpu(), {**SIMS, "places": ("sim:0",)}, "fail"),
+        (placed_leaves.KeepsTheCacheInOnePlace(), {**SIMS, "places": ("sim:0", "sim:1")}, "fail"),
+        (placed_leaves.KeepsTheCacheInOnePlace(), {**SIMS, "places": ("sim:1",)}, "pass"),
+        (placed_leaves.KeepsTheCacheInOnePlace(), {**SIMS, "places": ("cpu", "disk")}, "not-applicable"),
+    ],
+)
+@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
+def test_a_cache_belongs_where_its_layers_run(subject, plan, label, architecture):
+    assert judged(CACHE, subject, architecture, **plan)[0] == label
+    wanted = "not-applicable" if label == "not-applicable" else "pass"
+    assert judged(CACHE, Reference(), architecture, **plan)[0] == wanted
+
+
+@simulated
+def test_what_a_decoder_keeps_of_an_encoder_is_looked_at_too():
+    """T5 reads what it keeps of the encoding from the cache itself, so that it cannot be kept elsewhere."""
+    assert judged(CACHE, Reference(), "t5", **SIMS, places=("sim:0", "sim:1")) == ("pass", [])
+    found = EncoderDecoderCache(*(DynamicCache() for _ in range(2)))
+    for cache in (found.self_attention_cache, found.cross_attention_cache):
+        cache.update(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1), 0)
+    assert list(lies_on(found)) == [(0, "keys", CPU), (0, "values", CPU)] * 2
 
 
 class TakesItsHooksAway(Reference):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.checks.placement import PLACEMENT
+from conformance.placing.caches import elsewhere, returned_cache, runs_on_an_accelerator
 from conformance.placing.guards import can_run, cannot_be_had, has_decoded, of
 from conformance.placing.leaving import changed_files, contents
 from conformance.placing.whereabouts import moved
@@ -59,3 +60,16 @@ def decoding_moves_no_weight(runs: Runs) -> Comparison:
     for name, how in moved(own.placed.where, own.placed_outcome.extra["where"]).items():
         return Comparison.of(Difference("changed", "places", "as before decoding", f"{name}: {how}"))
     return Comparison()
+
+
+@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@guarded(has_decoded)
+@applies("all layers run on the CPU", lambda runs: runs_on_an_accelerator(of(runs)))
+@applies("no cache is returned", lambda runs: returned_cache(of(runs)) is not None)
+def cache_is_where_its_layer_runs(runs: Runs) -> Comparison:
+    """Each layer of a returned cache is on the device where that layer of the model runs."""
+    own = of(runs)
+    found = elsewhere(own.placed.model, own.placed.where, returned_cache(own))
+    if found is None:
+        return Comparison()
+    return Comparison.of(Difference("changed", "cache", "each layer where it runs", found))

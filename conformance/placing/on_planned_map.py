@@ -28,6 +28,7 @@ WORKS_ON_A_MAP = (
     "save-and-reload-keeps-ties",
     "saving-over-keeps-the-checkpoint",
     "decoding-moves-no-weight",
+    "cache-is-where-its-layer-runs",
 )
 
 

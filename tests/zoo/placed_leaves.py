@@ -6,8 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
+from transformers.cache_utils import DynamicLayer
 
 from conformance.reference.bringing import hooks_of
 from conformance.subjects.reference import Reference
@@ -107,3 +109,32 @@ class KeepsWhatItBrings(Placer):
             for hook in hooks_of(module):
                 if getattr(hook, "offload", False):
                     hook.post_forward = lambda module, output: output  # noqa: ARG005
+
+
+class KeepsTheCacheInOnePlace(Placer):
+    """Keeps all keys and values on one device, and brings copies of them to each layer."""
+
+    name = "keeps-the-cache-in-one-place"
+
+    def place_of_cache(self, model: Any) -> torch.device:
+        """Where the first weight is that is anywhere."""
+        return next((tensor.device for tensor in model.parameters() if not tensor.is_meta), torch.device("cpu"))
+
+    def generate(self, model: Any, call: Any) -> Any:
+        right, place = DynamicLayer.update, self.place_of_cache(model)
+
+        def update(layer: Any, keys: torch.Tensor, values: torch.Tensor, *given: Any, **named: Any) -> Any:
+            found = right(layer, keys.to(place), values.to(place), *given, **named)
+            return tuple(tensor.to(keys.device) for tensor in found)
+
+        with patch.object(DynamicLayer, "update", update):
+            return super().generate(model, call)
+
+
+class KeepsTheCacheOnTheCpu(KeepsTheCacheInOnePlace):
+    """Saves the memory of the accelerators that nobody asked to save."""
+
+    name = "keeps-the-cache-on-the-cpu"
+
+    def place_of_cache(self, model: Any) -> torch.device:  # noqa: ARG002
+        return torch.device("cpu")

@@ -54,4 +54,12 @@ FAULTS = (
         rare=True,
         steered=ON_THE_DISK,
     ),
+    Fault(
+        "cache-is-where-its-layer-runs",
+        seen(("changed", "cache")),
+        placed_leaves.KeepsTheCacheOnTheCpu,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "places": ("sim:0",), "accelerators": 1}),
+    ),
 )
