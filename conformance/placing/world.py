@@ -27,7 +27,7 @@ from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices, models
-from conformance.placing.comparing import configs_of
+from conformance.placing.comparing import configs_left, configs_of
 from conformance.placing.given import a_model, a_recipe
 from conformance.placing.leaving import Left, State, contents
 from conformance.placing.loaded import (
@@ -217,7 +217,7 @@ class World:
     def unplaced_outcome(self) -> Outcome:
         """The call on the unplaced model; `extra` tells what its configs are afterwards."""
         outcome = self.outcome(self.unplaced)
-        outcome.extra["configs"] = configs_of(self.unplaced.model)
+        outcome.extra["configs"] = configs_left(self.unplaced.model)
         return outcome
 
     @cached_property
@@ -238,7 +238,7 @@ class World:
         """The call on the placed model, what reads `meta` watched; `extra` tells of configs and places afterwards."""
         outcome = self.outcome(self.placed, probes=[MetaReadsProbe()])
         with self.present():
-            outcome.extra |= {"configs": configs_of(self.placed.model), "where": whereabouts(self.placed.model)}
+            outcome.extra |= {"configs": configs_left(self.placed.model), "where": whereabouts(self.placed.model)}
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
         brought = "offloaded" in self.placed.holding and outcome.crash is None
         self.runs.events |= {"brought back"} if brought else set()
