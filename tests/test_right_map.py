@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from toolbox import small_case
 from zoo.planners import ForgetsAModule
@@ -10,11 +12,13 @@ from conformance.build import Scenario
 from conformance.errors import NotOffered
 from conformance.judge import judge
 from conformance.placing import models
-from conformance.placing.on_planned_map import InstalledOnPlannedMap
+from conformance.placing.loaders import place_with_originals, planned_by_reference
+from conformance.placing.on_planned_map import InstalledOnPlannedMap, on_its_own_map
 from conformance.placing.recipe import recipe_of
 from conformance.placing.right_map import place_in, wrong_in
 from conformance.plans.placement import PlacementPlan
 from conformance.reference.planner import plan_device_map
+from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 MATCHES = "placed-matches-unplaced"
@@ -76,12 +80,13 @@ def test_the_release_is_run_on_the_map_that_the_subject_plans_and_shares_nothing
     asked = asked_for(tmp_path, map="auto", budget=(60,))
     asked.model.save_pretrained(asked.checkpoint)
     planned = plan_device_map(asked.model, asked.max_memory).device_map
-    (installed,) = Reference().also_installed(MATCHES)
+    (installed,) = on_its_own_map(Reference(), MATCHES)
     placed = installed.place(asked)
     assert len(set(planned.values())) > 1  # another map than the release's own, or than none
     assert placed.hf_device_map == planned
     assert not hasattr(placed, "tensors_before_placing")
-    assert Reference().also_installed("placement-changes-no-config") == ()
+    assert on_its_own_map(Reference(), "placement-changes-no-config") == ()
+    assert on_its_own_map(Installed(), MATCHES) == ()
 
 
 def test_the_release_excuses_no_planner_that_raises(tmp_path):
@@ -93,13 +98,13 @@ def test_the_release_excuses_no_planner_that_raises(tmp_path):
 
 
 def test_the_release_is_not_run_on_a_wrong_map(tmp_path):
-    (installed,) = ForgetsAModule().also_installed(MATCHES)
+    (installed,) = on_its_own_map(ForgetsAModule(), MATCHES)
     with pytest.raises(NotOffered, match="no entry covers lm_head"):
         installed.place(asked_for(tmp_path, map="auto", budget=(60,)))
 
 
 def test_the_release_is_not_run_again_on_a_map_that_the_case_has(tmp_path):
-    (installed,) = Reference().also_installed(MATCHES)
+    (installed,) = on_its_own_map(Reference(), MATCHES)
     with pytest.raises(NotOffered, match="the case's own"):
         installed.place(asked_for(tmp_path, places=("disk",)))
 
@@ -110,11 +115,33 @@ def test_a_loader_that_refuses_a_map_planned_wrong_refuses_nothing_of_the_caller
     assert (made.status, made.differences[0].kind) == ("fail", "crash")
 
 
-def test_what_the_release_cannot_do_on_our_map_is_its_fault():
+class OwnPlanner(Installed):
+    """A stranger's planner: it says nothing of what the release does on its maps."""
+
+    name = "own-planner"
+
+    def planned(self, recipe):
+        return planned_by_reference(recipe)
+
+    def place(self, recipe):
+        return place_with_originals(self.planned(recipe))
+
+
+@pytest.mark.parametrize("subject", [Reference(), OwnPlanner()], ids=lambda subject: subject.name)
+def test_what_the_release_cannot_do_on_a_map_is_its_fault_whoever_planned_it(subject):
     """On 5.24.0 the release does this on a map of its own, and raises on that of the reference planner."""
     plan = PlacementPlan(map="auto", budget=(60,), mode="lookup")
     case = small_case("gemma3n_text", family="placement", plan=plan)
     theirs = judge(case, [MATCHES], InstalledOnPlannedMap(Reference().planned)).verdicts[MATCHES]
-    ours = judge(case, [MATCHES], Reference()).verdicts[MATCHES]
+    ours = judge(case, [MATCHES], subject).verdicts[MATCHES]
     assert theirs.status in ("pass", "fail")
     assert ours.status == {"pass": "pass", "fail": "blocked-by"}[theirs.status]
+
+
+def test_limits_that_a_planner_raises_make_no_map_right(tmp_path):
+    def raises(recipe):
+        recipe.max_memory["cpu"] *= 9
+        return replace(recipe, device_map={"": "cpu"})
+
+    with pytest.raises(NotOffered, match="cpu is given"):
+        InstalledOnPlannedMap(raises).place(asked_for(tmp_path, map="auto", budget=(60,)))

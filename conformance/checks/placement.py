@@ -16,6 +16,7 @@ from conformance.placing.guards import (
     can_run,
     cannot_be_had,
     draws_apart,
+    has_decoded,
     is_whole,
     of,
     reads_nothing_on_meta,
@@ -197,11 +198,16 @@ def _not_as_before(unplaced: Placed, again: Placed, when: str) -> Difference | N
 def placement_changes_no_config(runs: Runs) -> Comparison:
     """Placing a model leaves its config and its generation config as the same loader makes them without a map.
 
-    So it does with what is in evaluation mode, and with the implementation of attention.
+    So it does with what is in evaluation mode and what needs no gradient, and with the implementation of attention. And
+    where the model has decoded, they are as they are after the same without a placement.
     """
     own = of(runs)
     for path, how in config_changes(own.unplaced.config, own.placed.config).items():
         return Comparison.of(Difference("changed", path, "as without a placement", how))
+    if has_decoded(runs) is None:
+        unplaced, placed = (one.extra["configs"] for one in (own.unplaced_outcome, own.placed_outcome))
+        for path, how in config_changes(unplaced, placed).items():
+            return Comparison.of(Difference("changed", path, "as after decoding without a placement", how))
     return Comparison()
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from conformance import interruption
 from conformance.checks.placement import PLACEMENT
-from conformance.outcome import Crash
 from conformance.placing.comparing import compare_calls
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import can_run, cannot_be_had, draws_apart, of
@@ -72,19 +68,15 @@ def planned_map_fills_accelerators_first(runs: Runs) -> Comparison:
 def audit_accuses_nothing_right(runs: Runs) -> Comparison:
     """An audit of a model that is placed right raises nothing.
 
-    Right is what decodes as the same model does undispatched, with its ties and its map in order: no audit is asked.
+    Right is what decodes as the same model does undispatched, with its ties and its map in order: no audit is asked. It
+    is audited as it was placed, before a decoding, which may take its hooks away.
     """
     own = of(runs)
     if own.placed_outcome.crash is not None:
         return Comparison(not_applicable="the placed model does not decode")
     if compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound)).differences:
         return Comparison(not_applicable="the placed model decodes otherwise than undispatched")
-    try:
-        with own.present():
-            audit: Any = runs.subject.audit  # type: ignore[attr-defined]
-            audit(own.placed.model)
-    except BaseException as error:  # noqa: BLE001 - whatever an audit raises accuses the model
-        interruption.let_through(error)
-        got = f"{type(error).__name__}: {Crash.of(error).message}"
-        return Comparison.of(Difference("accused", "audit", "no error: it decodes as undispatched", got))
-    return Comparison()
+    if (raised := own.audited) is None:
+        return Comparison()
+    got = f"{raised.type}: {raised.message}"
+    return Comparison.of(Difference("accused", "audit", "no error: it decodes as undispatched", got))

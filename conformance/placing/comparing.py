@@ -14,6 +14,7 @@ from conformance.verdicts import Comparison, Difference
 
 # Where a config was loaded from, and by what: no part of what it says.
 OF_LOADING = ("_name_or_path", "transformers_version")
+FROZEN = "frozen"
 
 
 def compare_calls(placed: Outcome, unplaced: Outcome, relative: float) -> Comparison:
@@ -86,14 +87,20 @@ def other_weights(expected: Mapping[str, torch.Tensor], got: Mapping[str, torch.
 
 
 def configs_of(model: Any) -> dict[str, Any]:
-    """What a model is, beside its weights: its configs, which modules train, and how each config attends."""
+    """What a model is, beside its weights: its configs, what trains, and how each config attends."""
     configs = [config for module in model.modules() if (config := getattr(module, "config", None)) is not None]
     return {
         "config": model.config.to_dict(),
         "generation_config": model.generation_config.to_dict(),
         "training": sorted(name or "the model" for name, module in model.named_modules() if module.training),
+        FROZEN: sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
         "attention": {config.model_type: config._attn_implementation for config in configs if _attends(config)},
     }
+
+
+def configs_left(model: Any) -> dict[str, Any]:
+    """The same after a decoding, but for gradients: what is left in the place of an offloaded weight is not trained."""
+    return {name: what for name, what in configs_of(model).items() if name != FROZEN}
 
 
 def _attends(config: Any) -> bool:

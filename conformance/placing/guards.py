@@ -109,6 +109,13 @@ def _works_undispatched(runs: Runs) -> str | None:
     return f"the undispatched model raises {crash.type} in this mode" if crash is not None else None
 
 
+def has_decoded(runs: Runs) -> str | None:
+    """Why there is no placed model that has decoded, in whatever dtype, as the undispatched one has."""
+    if reason := is_whole(runs) or _works_undispatched(runs):
+        return reason
+    return "the placed model does not decode" if of(runs).placed_outcome.crash else None
+
+
 def watched(runs: Runs) -> MetaReads:
     """What ops of the placed model read on `meta`, and across devices."""
     watch: MetaReads = of(runs).placed_outcome.extra[MetaReadsProbe.name]

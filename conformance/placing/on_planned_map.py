@@ -8,12 +8,34 @@ from typing import Any
 from conformance import interruption
 from conformance.errors import NotOffered
 from conformance.placing.given import a_recipe
+from conformance.placing.leaving import with_own_dicts
 from conformance.placing.loaders import place_installed
 from conformance.placing.recipe import Recipe
 from conformance.placing.right_map import wrong_in
+from conformance.subjects import Subject
 from conformance.subjects.installed import Installed
 
 Planner = Callable[[Recipe], Recipe]
+# What loader, models and hooks do on a map, and not what the map or an audit is.
+WORKS_ON_A_MAP = (
+    "planning-never-crashes",
+    "nothing-stranded-on-meta",
+    "parts-are-where-the-map-says",
+    "placed-weights-are-the-same",
+    "no-op-reads-meta",
+    "placed-matches-unplaced",
+    "placed-matches-in-few-digits",
+    "save-and-reload-keeps-ties",
+    "saving-over-keeps-the-checkpoint",
+    "decoding-moves-no-weight",
+    "cache-is-where-its-layer-runs",
+)
+
+
+def on_its_own_map(subject: Subject, check: str) -> tuple[Installed, ...]:
+    """The release on the maps that a subject plans: what it cannot do there is no fault of the subject's."""
+    planner = getattr(subject, "planned", None)
+    return (InstalledOnPlannedMap(planner),) if planner is not None and check in WORKS_ON_A_MAP else ()
 
 
 def wrong_plan(asked: Recipe, planned: Recipe) -> str | None:
@@ -32,7 +54,7 @@ class InstalledOnPlannedMap(Installed):
     def place(self, recipe: Recipe) -> Any:
         """The placed model. Raises NotOffered where it would excuse nothing, else whatever the loader raises."""
         try:
-            planned = a_recipe(self.planner(recipe), "planned")
+            planned = a_recipe(self.planner(with_own_dicts(recipe)), "planned")
         except BaseException as error:
             interruption.let_through(error)
             raise NotOffered("the planner itself raises") from error

@@ -140,3 +140,22 @@ def told_otherwise(terms: Told, reported: Mapping[str, Any], names: Mapping[str,
         if None not in (asked, got) and asked != got:
             return f"{name} on {got}, and the map asked for says {asked}"
     return None
+
+
+def moved(before: Mapping[str, Where], after: Mapping[str, Where]) -> dict[str, str]:
+    """The weights that are elsewhere than before, or are brought elsewhere, and how.
+
+    Nothing of one that is brought need be held: where a hook puts a copy of its own in the place of a weight that was
+    there, that is away after the first forward. Buffers that are not saved are none: a forward may compute them anew.
+    """
+    found = {}
+    for name, where in before.items():
+        now = after.get(name)
+        if where.saved and (now is None or not _stayed(where, now)):
+            found[name] = f"was {where}, and is {now or 'no longer there'}"
+    return found
+
+
+def _stayed(before: Where, now: Where) -> bool:
+    away = now.held is None and now.brought is not None
+    return before.brought == now.brought and (before.held == now.held or away)

@@ -27,8 +27,9 @@ from conformance.limits import time_limit
 from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices, models
-from conformance.placing.comparing import configs_of
+from conformance.placing.comparing import configs_left, configs_of
 from conformance.placing.given import a_model, a_recipe
+from conformance.placing.leaving import Left, State, contents
 from conformance.placing.loaded import (
     change_one_weight,
     in_dtypes,
@@ -61,6 +62,8 @@ class World:
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # as long as what is offloaded there
         self.base = models.planned(runs.scenario, self.plan)
         self.copied = Copier(self.base).copy
+        self.left = Left()
+        self.stored: State = {}
 
     @contextmanager
     def present(self) -> Iterator[None]:
@@ -77,6 +80,7 @@ class World:
                 checkpoints.save_as(self.plan, self.copied(), folder)
         except Exception as error:  # noqa: BLE001 - saving is the release's, too
             return Crash.of(error)
+        self.stored = contents(folder)
         return folder
 
     @cached_property
@@ -88,7 +92,7 @@ class World:
             return Placed(crash=self.checkpoint)
         config = self.base.config
         try:
-            with time_limit(), MODEL_CODE.running():
+            with time_limit(), MODEL_CODE.running(), self.left.loading():
                 kept = {"attn_implementation": config._attn_implementation, "dtype": self.dtype}
                 # A subject may have a loader of its own, which the checks of a placement then take for right.
                 load = getattr(self.runs.subject, "load", load_installed)
@@ -127,8 +131,8 @@ class World:
         return replace(recipe, model=in_dtypes(recipe.model, self.dtypes))
 
     def _place(self, recipe: Recipe) -> Any:
-        with time_limit(), torch.no_grad(), MODEL_CODE.running():
-            return a_model(self.runs.subject.place(recipe), "place")  # type: ignore[attr-defined]
+        with time_limit(), torch.no_grad(), MODEL_CODE.running(), self.left.watching(recipe) as handed:
+            return a_model(self.runs.subject.place(handed), "place")  # type: ignore[attr-defined]
 
     def placed_anew(self, folder: str) -> Any:
         """Another model, placed as the first is, that nothing else looks at. Raises whatever placing raises."""
@@ -160,8 +164,8 @@ class World:
             return Planned()
         asked = self.asked("planned")  # the recipe's own model may be half placed
         try:
-            with self.present(), time_limit():
-                return Planned(a_recipe(plan(asked), "planned"))
+            with self.present(), time_limit(), self.left.watching(asked) as handed:
+                return Planned(a_recipe(plan(handed), "planned"))
         except NotOffered:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever planning raises is its outcome
@@ -215,8 +219,10 @@ class World:
 
     @cached_property
     def unplaced_outcome(self) -> Outcome:
-        """The call on the unplaced model."""
-        return self.outcome(self.unplaced)
+        """The call on the unplaced model; `extra` tells what its configs are afterwards."""
+        outcome = self.outcome(self.unplaced)
+        outcome.extra["configs"] = configs_left(self.unplaced.model)
+        return outcome
 
     @cached_property
     def alone_outcome(self) -> Outcome:
@@ -233,12 +239,34 @@ class World:
 
     @cached_property
     def placed_outcome(self) -> Outcome:
-        """The call on the placed model, what reads `meta` watched."""
+        """The call on the placed model, what reads `meta` watched; `extra` tells of configs and places afterwards."""
         outcome = self.outcome(self.placed, probes=[MetaReadsProbe()])
+        with self.present():
+            outcome.extra |= {"configs": configs_left(self.placed.model), "where": whereabouts(self.placed.model)}
         self.runs.events |= {"a transfer"} if outcome.extra["transfers"] else set()
         brought = "offloaded" in self.placed.holding and outcome.crash is None
         self.runs.events |= {"brought back"} if brought else set()
         return outcome
+
+    @cached_property
+    def audited(self) -> Crash | None:
+        """What an audit of the subject's raises on a model that was placed and has not decoded, if it does.
+
+        It is a model of its own: what an audit or a decoding leaves in one, the other is not to meet. Raises NotOffered
+        where the same cannot be placed again, of which saving and reloading tells.
+        """
+        audit: Any = self.runs.subject.audit  # type: ignore[attr-defined]
+        with self.present():
+            try:
+                model = self._place(self.asked("offloaded for an audit"))
+            except BaseException as error:
+                interruption.let_through(error)
+                raise NotOffered("the model cannot be placed a second time") from error
+            try:
+                audit(model)
+            except BaseException as error:  # noqa: BLE001 - whatever an audit raises accuses the model
+                return self._crash(error)
+        return None
 
     @cached_property
     def reloaded(self) -> dict[str, Placed]:

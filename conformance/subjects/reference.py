@@ -7,19 +7,6 @@ from typing import Any
 
 from conformance.call import Call
 from conformance.reference import rollback, special_tokens
-from conformance.subjects.installed import Installed
-
-WORKS_ON_A_MAP = (
-    "planning-never-crashes",
-    "nothing-stranded-on-meta",
-    "parts-are-where-the-map-says",
-    "placed-weights-are-the-same",
-    "no-op-reads-meta",
-    "placed-matches-unplaced",
-    "placed-matches-in-few-digits",
-    "save-and-reload-keeps-ties",
-    "saving-over-keeps-the-checkpoint",
-)
 
 
 class Reference:
@@ -46,12 +33,6 @@ class Reference:
         from conformance.placing.loaders import place_with_originals
 
         return place_with_originals(self.planned(recipe))
-
-    def also_installed(self, check: str) -> tuple[Installed, ...]:
-        """Loader, models and hooks are the release's: what it cannot do on a right map is its fault."""
-        from conformance.placing.on_planned_map import InstalledOnPlannedMap
-
-        return (InstalledOnPlannedMap(self.planned),) if check in WORKS_ON_A_MAP else ()
 
     def audit(self, model: Any) -> None:
         """Raise PlacementError where the model cannot run as it is placed."""
