@@ -341,3 +341,11 @@ def test_what_raises_in_a_function_that_model_files_copy_is_the_same_in_each(fol
 @pytest.mark.parametrize(("raised_in", "shared"), FILES.items())
 def test_the_files_of_one_model_are_told_from_those_that_types_share(raised_in, shared):
     assert signature(kind="crash", raised_in=raised_in).raised_by_shared_code == shared
+
+
+@pytest.mark.parametrize(
+    "end", [{"eos_at": ((0, 1),), "eos": (3,)}, {"row_stops": ((0, 1),)}, {"stop": ("aab",)}], ids=str
+)
+def test_whatever_ends_a_row_is_one_need_of_deferral(end):
+    assert traits(small_case(family="stopping", plan={}, **end)) == ("an end before the length",)
+    assert traits(small_case(family="purity", plan={}, **end)) != ("an end before the length",)
