@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from conformance import upstream
-from conformance.simulation import draws, tensors
+from conformance.simulation import draws, loading, tensors
 from conformance.simulation.ledger import DEVICES, LEDGER
+from conformance.simulation.swapping import keeps_identity
 from conformance.simulation.tensors import NAME
 
 # Kernels that make a tensor from nothing; each is asked of the device itself, so the fallback would come too late.
@@ -47,6 +48,7 @@ def register() -> None:
     own = torch.library.Library("aten", "IMPL")
     for name in (*FACTORIES, *DIRECT):
         own.impl(name, _kernel_of(name), "PrivateUse1")
+    loading.register()
     _kept_alive.extend([fallback, own])
 
 
@@ -67,15 +69,12 @@ def devices(count: int = DEVICES, limits: Mapping[int, int] | None = None) -> It
     LEDGER.reset()
     LEDGER.limits.update(limits or {})
     LEDGER.present, LEDGER.current = count, 0
-    # `Module.to` keeps a parameter's identity, and so its ties, when it moves to a real accelerator.
-    swapping = torch.__future__.get_swap_module_params_on_conversion()
-    torch.__future__.set_swap_module_params_on_conversion(True)
     try:
-        yield
+        with keeps_identity():  # as where `Module.to` moves to a real accelerator
+            yield
     finally:
         LEDGER.present = 0
         LEDGER.limits.clear()
-        torch.__future__.set_swap_module_params_on_conversion(swapping)
 
 
 class _Hooks(torch._C._acc.PrivateUse1Hooks):
@@ -113,6 +112,13 @@ class Event:
         return True
 
 
+class NoAutocast(list[torch.dtype]):
+    """The dtypes of autocast: torch asks whether one is among them where autocast is switched on, and only there."""
+
+    def __contains__(self, dtype: object) -> bool:
+        raise NotImplementedError("simulated devices have no autocast; cast the model and what it is given instead")
+
+
 def _module() -> types.ModuleType:
     """What `torch.sim` answers."""
     module = types.ModuleType(f"torch.{NAME}")
@@ -123,6 +129,7 @@ def _module() -> types.ModuleType:
         "device_count": lambda: LEDGER.present,
         "current_device": lambda: LEDGER.current,
         "set_device": _set_device,
+        "device": _current,
         "synchronize": lambda *_: setattr(LEDGER, "syncs", LEDGER.syncs + 1),
         "mem_get_info": _mem_get_info,
         "memory_allocated": lambda device=None: LEDGER.held[_index(device)],
@@ -133,7 +140,7 @@ def _module() -> types.ModuleType:
         "manual_seed_all": draws.seed_all,
         "get_rng_state": lambda device=None: draws.generator(_index(device)).get_state(),
         "set_rng_state": lambda state, device=None: draws.generator(_index(device)).set_state(state),
-        "get_amp_supported_dtype": lambda: [torch.float16, torch.bfloat16],
+        "get_amp_supported_dtype": NoAutocast,
         "Event": Event,
     }
     vars(module).update(answers)
@@ -148,6 +155,17 @@ def _set_device(device: Any) -> None:
     LEDGER.current = _index(device)
 
 
+@contextmanager
+def _current(device: Any) -> Iterator[None]:
+    """`with torch.sim.device(1):`."""
+    before = LEDGER.current
+    LEDGER.current = _index(device)
+    try:
+        yield
+    finally:
+        LEDGER.current = before
+
+
 def _mem_get_info(device: Any = None) -> tuple[int, int]:
     index = _index(device)
-    return LEDGER.limit(index) - LEDGER.held[index], LEDGER.limit(index)
+    return LEDGER.free(index), LEDGER.limit(index)

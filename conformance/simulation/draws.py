@@ -33,9 +33,12 @@ def is_random(func: Any) -> bool:
 
 
 def run(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: int) -> Any:
-    """A random op on the CPU's kernels that draws from the device's generator, unless the caller gives one."""
+    """A random op on the CPU's kernels, from the generator of the device; one of the CPU's is refused, as by CUDA."""
     if kwargs.get("generator") is not None:
-        return func(*args, **kwargs)
+        raise RuntimeError(
+            f"Expected a 'sim' device type for generator but found '{kwargs['generator'].device.type}'. Simulated "
+            "devices have no generator but their own; torch.manual_seed and torch.sim.manual_seed seed it"
+        )
     LEDGER.draws[device] += 1
     if _takes_generator(func):
         return func(*args, **{**kwargs, "generator": generator(device)})

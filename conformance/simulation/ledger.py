@@ -38,27 +38,27 @@ class Ledger:
         """The bytes that a device has in all."""
         return self.limits.get(device, ROOMY)
 
+    def free(self, device: int) -> int:
+        """The bytes that a device has left."""
+        return self.limit(device) - self.held[device]
+
     def take(self, device: int, size: int) -> None:
         """Book `size` bytes. Raises OutOfMemory, booking nothing, where the device has no room for them."""
-        if self.held[device] + size > self.limit(device):
+        if size > self.free(device):
             raise OutOfMemory(
                 f"sim out of memory. Tried to allocate {size} bytes. sim:{device} has a total capacity of "
-                f"{self.limit(device)} bytes of which {self.limit(device) - self.held[device]} bytes are free."
+                f"{self.limit(device)} bytes of which {self.free(device)} bytes are free."
             )
         self.held[device] += size
         self.peak[device] = max(self.peak[device], self.held[device])
 
-    def give_back(self, device: int, size: int) -> None:
-        """Book `size` bytes as free again."""
-        self.held[device] -= size
-
     def reset(self) -> None:
-        """Forget counts and limits; what is held stays booked."""
+        """Forget counts, limits and what is held: tensors of an earlier stretch stay in the books of that."""
         self.limits.clear()
         self.transfers.clear()
         self.kernels.clear()
         self.draws.clear()
-        self.peak = Counter(self.held)
+        self.held, self.peak = Counter(), Counter()
         self.syncs = 0
 
 
@@ -68,13 +68,20 @@ LEDGER = Ledger()
 class Held:
     """One storage on one device: its bytes are free again when the last tensor over it is gone."""
 
-    __slots__ = ("device", "size")
+    size = 0  # until something is booked, so that nothing is given back for what was refused
 
     def __init__(self, device: int, size: int) -> None:
-        self.size = 0
-        LEDGER.take(device, size)
-        self.device, self.size = device, size
+        self.device, self.books = device, LEDGER.held
+        self.resize(size)
+
+    def resize(self, size: int) -> None:
+        """The storage has `size` bytes now. Raises OutOfMemory where the device has no room for them."""
+        if self.books is LEDGER.held:
+            LEDGER.take(self.device, size - self.size)
+        else:
+            self.books[self.device] += size - self.size
+        self.size = size
 
     def __del__(self) -> None:
         if self.size:
-            LEDGER.give_back(self.device, self.size)
+            self.books[self.device] -= self.size

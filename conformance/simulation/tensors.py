@@ -6,6 +6,7 @@ the same shapes. A tensor on another device is refused as CUDA refuses it, befor
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import torch
 
 from conformance.simulation import draws
+from conformance.simulation.functions import ANSWERS, SET_DATA, plainly
+from conformance.simulation.kernels import KERNELS
 from conformance.simulation.ledger import LEDGER, Held
 
 NAME = "sim"
@@ -22,8 +25,6 @@ SHAPES = {"aten::is_same_size"}  # read no values
 INDEXING = {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_", "aten::_unsafe_index"}
 # Ops whose second argument has to be on the CPU, and whose second result is: lengths and batch sizes.
 TAKE_LENGTHS = {"aten::_pack_padded_sequence", "aten::_pad_packed_sequence"}
-# Each device has addresses of its own, as real ones have: accelerate tells tied weights by addresses that were freed.
-ADDRESSES = 1 << 56
 
 
 class SimTensor(torch.Tensor):
@@ -45,6 +46,13 @@ class SimTensor(torch.Tensor):
             memo[id(self)] = torch.nn.Parameter(copied, requires_grad=self.requires_grad) if parameter else copied
         return memo[id(self)]
 
+    def __reduce_ex__(self, proto: Any) -> Any:
+        """Saved as its value and the name of its device, which `torch.load` puts it on again, or on another."""
+        value = (self.on_cpu, self.dtype, str(self.device), self.requires_grad)
+        if not getattr(self, "_is_param", False):
+            return torch._utils._rebuild_device_tensor_from_cpu_tensor, value
+        return torch._utils._rebuild_parameter, (self.detach(), self.requires_grad, OrderedDict())
+
     def __repr__(self, **_: Any) -> str:
         return f"{self.on_cpu!r} on {self.device}"
 
@@ -52,16 +60,8 @@ class SimTensor(torch.Tensor):
     def __torch_function__(
         cls, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        name = getattr(func, "__name__", "")
-        if name == "data_ptr":
-            return args[0].on_cpu.data_ptr() + ADDRESSES * (args[0].device.index + 1)
-        if name in ("untyped_storage", "storage"):
-            return getattr(args[0].on_cpu, name)()
-        if name in ("tolist", "__format__"):
-            LEDGER.syncs += 1
-            return getattr(args[0].on_cpu, name)(*args[1:])
-        with torch._C.DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
+        answer = ANSWERS.get(getattr(func, "__name__", ""), plainly)
+        return answer(func, args, kwargs or {})
 
     @classmethod
     def __torch_dispatch__(
@@ -82,7 +82,33 @@ def wrap(on_cpu: torch.Tensor, device: int, held: Held | None = None) -> SimTens
         device=torch.device(NAME, device),
     )
     made.on_cpu, made.held = on_cpu, held
+    # Views that are conjugated or negated when they are read: torch does it before it asks for a kernel.
+    if on_cpu.is_conj():
+        torch._C._set_conj(made, True)
+    if on_cpu.is_neg():
+        torch._C._set_neg(made, True)
     return made
+
+
+def renew(tensor: SimTensor, owner: SimTensor | None) -> SimTensor:
+    """`tensor` after an op that it was passed to: its shape, place and booking are those of its value again.
+
+    `owner`: a tensor whose storage the value has now; None: it has a new one.
+    """
+    value, size = tensor.on_cpu, tensor.on_cpu.untyped_storage().nbytes()
+    if owner is None:
+        tensor.held = Held(tensor.device.index, size)
+    elif owner.held is not tensor.held:
+        tensor.held = owner.held
+    if size != tensor.held.size:
+        tensor.held.resize(size)
+    if _layout(tensor) != _layout(value):
+        plainly(SET_DATA, (tensor, wrap(value, tensor.device.index, tensor.held)), {})
+    return tensor
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.shape, tensor.stride(), tensor.storage_offset()
 
 
 class _Call:
@@ -134,9 +160,9 @@ class _Call:
     def given_back(self, value: Any) -> Any:
         """The result with its tensors on the device again; one that was passed in is that very tensor."""
         if isinstance(value, torch.Tensor):
-            if id(value) in self.originals:
-                return self.originals[id(value)]
             owner = self.owners.get(value.untyped_storage()._cdata)
+            if id(value) in self.originals:
+                return renew(self.originals[id(value)], owner)
             return wrap(value, self.device, owner.held if owner is not None else None)
         if isinstance(value, list | tuple):
             back = (item if at == self.on_the_cpu else self.given_back(item) for at, item in enumerate(value))
@@ -164,6 +190,8 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _to_copy(*args, **kwargs)
     if name in ("aten::copy_", "aten::_copy_from"):
         return _copy(name, *args, **kwargs)
+    if name == "aten::_has_compatible_shallow_copy_type":  # met where nothing is differentiable
+        return all(isinstance(tensor, SimTensor) for tensor in args)
     device = kwargs.get("device")
     call = _Call(name, args, kwargs)
     call.refuse_other_devices()
@@ -174,17 +202,9 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         call.device = LEDGER.index(torch.device(device).index)
     if name == "aten::_local_scalar_dense":
         LEDGER.syncs += 1
-    if name == "aten::histc" and not call.args[0].is_floating_point():
-        return call.given_back(_integer_histogram(func, call))
     if draws.is_random(func):
         return call.given_back(draws.run(func, call.args, call.kwargs, call.device))
-    return call.given_back(func(*call.args, **call.kwargs))
-
-
-def _integer_histogram(func: Any, call: _Call) -> torch.Tensor:
-    """An accelerator counts integers, the CPU only floats."""
-    counts: torch.Tensor = func(call.args[0].double(), *call.args[1:], **call.kwargs)
-    return counts.to(call.args[0].dtype)
+    return call.given_back(KERNELS.get(name, func)(*call.args, **call.kwargs))
 
 
 def _place(tensor: torch.Tensor) -> str:
