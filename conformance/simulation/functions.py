@@ -11,12 +11,12 @@ from conformance.simulation.ledger import LEDGER
 
 # Each device has addresses of its own, as real ones have: accelerate tells tied weights by addresses that were freed.
 ADDRESSES = 1 << 56
-SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+SET_DATA = torch.Tensor.data.__set__
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 
 
-def plainly(func: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+def plainly(func: Any, args: Args, kwargs: Kwargs) -> Any:
     """As torch does it."""
     with torch._C.DisableTorchFunctionSubclass():
         return func(*args, **kwargs)

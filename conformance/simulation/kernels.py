@@ -15,7 +15,7 @@ import torch
 def histc(values: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     """An accelerator counts integers, the CPU only floats."""
     counts = torch.ops.aten.histc.default(_counted(values), *args, **kwargs)
-    return counts.to(values.dtype)  # type: ignore[no-any-return]
+    return counts.to(values.dtype)
 
 
 def _counted(values: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ class Storage(torch.UntypedStorage):
     index: int
 
     @property
-    def device(self) -> torch.device:  # type: ignore[override]
+    def device(self) -> torch.device:
         """Where it is said to be."""
         return torch.device(NAME, self.index)
 
@@ -25,7 +25,7 @@ def load_there(storage: torch.UntypedStorage, location: str) -> torch.UntypedSto
         return None
     index = LEDGER.index(torch.device(location).index)
     storage.__class__ = Storage
-    storage.index = index  # type: ignore[attr-defined]
+    storage.index = index
     return storage
 
 
