@@ -55,6 +55,12 @@ SCRIPT = dedent("""
         tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
         return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
+    def learned(kind, given):  # a backward is for the first device only
+        one = (given.to("sim:0") if given.device.type == "sim" else given.clone()).requires_grad_()
+        module = on(kind, one)
+        sum(out.exp().sum() for out in flat(module(one))).backward()
+        return [tensor.grad.to(given.device) for tensor in (one, *module.parameters())]
+
     def counted(numbers):  # as on an accelerator
         return numbers.histc(3, 0, 2) if numbers.device.type == "sim" else numbers.flatten().bincount(minlength=3)
 
@@ -77,6 +83,8 @@ SCRIPT = dedent("""
         "gru": lambda x: on(gru, x)(x[None]), "lstm cell": lambda x: on(lstm_step, x)(x),
         "gru cell": lambda x: on(gru_step, x)(x),
         "lstm packed": lambda x: packed(lstm, x[:1]), "gru packed": lambda x: packed(gru, x[:1]),
+        "lstm learns": lambda x: learned(lstm, x[None]), "gru learns": lambda x: learned(gru, x[None]),
+        "lstm cell learns": lambda x: learned(lstm_step, x), "gru cell learns": lambda x: learned(gru_step, x),
         "ctc": lambda x: F.ctc_loss(told.to(x.device), targets.to(x.device), *lengths),
         "ctc by name": lambda x: F.ctc_loss(told.to(x.device), targets.to(x.device), input_lengths=lengths[0],
                                             target_lengths=lengths[1].to(x.device), reduction="sum"),
@@ -157,7 +165,8 @@ SCRIPT = dedent("""
     print(json.dumps(said))
 """)
 NAMES = [
-    "lstm", "projected", "gru", "lstm cell", "gru cell", "lstm packed", "gru packed", "ctc", "ctc by name",
+    "lstm", "projected", "gru", "lstm cell", "gru cell", "lstm packed", "gru packed",
+    "lstm learns", "gru learns", "lstm cell learns", "gru cell learns", "ctc", "ctc by name",
     "old weight norm", "data", "data of another size", "set_", "t_", "resize_", "resize_as_", "transpose_", "swapaxes_",
     "squeeze_", "unsqueeze_", "as_strided_", "out", "two out", "quantile", "nanquantile", "stft", "conj", "mH",
     "conj alone", "imag", "histogram", "new_tensor", "new", "saved", "saved by name", "saved elsewhere", "loaded there",

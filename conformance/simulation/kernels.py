@@ -1,7 +1,6 @@
 """What an accelerator has a kernel for and the CPU has none, written with ops that the CPU has.
 
-Every function takes and gives tensors on the CPU. Recurrent cells are computed as the CPU computes them op by op; they
-have no backward, which raises NotImplementedError.
+Every function takes and gives tensors on the CPU. Recurrent cells are one op there, and several on the CPU.
 """
 
 from __future__ import annotations
@@ -48,7 +47,31 @@ def gru_cell(
     hidden_gates = _biased(of_hidden, hidden_bias).chunk(3, -1)
     reset, update = ((one + other).sigmoid() for one, other in zip(input_gates[:2], hidden_gates[:2], strict=True))
     new = (input_gates[2] + hidden_gates[2] * reset).tanh()
-    return (state - new) * update + new, torch.cat([reset, update, new], -1)
+    return (state - new) * update + new, torch.cat([*input_gates, *hidden_gates, state], -1)
+
+
+def lstm_cell_backward(
+    of_hidden: torch.Tensor | None,
+    of_cell: torch.Tensor | None,
+    state: torch.Tensor,
+    cell: torch.Tensor,
+    gates: torch.Tensor,
+    has_bias: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """The gradients of gates, earlier state and biases."""
+    nothing = torch.zeros_like(gates)
+    back = torch.ops.aten._thnn_differentiable_lstm_cell_backward.default
+    found = back(of_hidden, of_cell, gates, nothing, None, None, state, cell)
+    return found[0], found[2], found[0].sum(0) if has_bias else None
+
+
+def gru_cell_backward(grad: torch.Tensor, kept: torch.Tensor, has_bias: bool) -> tuple[torch.Tensor | None, ...]:
+    """The gradients of both kinds of gates, of the earlier state, and of both biases."""
+    size = grad.shape[-1]
+    input_gates, hidden_gates, state = kept.split([3 * size, 3 * size, size], -1)
+    back = torch.ops.aten._thnn_differentiable_gru_cell_backward.default
+    found = back(grad, input_gates, hidden_gates, state, None, None)[:3]
+    return (*found, *(gates.sum(0) if has_bias else None for gates in found[:2]))
 
 
 def _biased(gates: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -59,4 +82,6 @@ KERNELS: Mapping[str, Callable[..., Any]] = {
     "aten::histc": histc,
     "aten::_thnn_fused_lstm_cell": lstm_cell,
     "aten::_thnn_fused_gru_cell": gru_cell,
+    "aten::_thnn_fused_lstm_cell_backward_impl": lstm_cell_backward,
+    "aten::_thnn_fused_gru_cell_backward": gru_cell_backward,
 }
