@@ -21,6 +21,7 @@ WORKS_ON_A_MAP = (
     "planning-never-crashes",
     "nothing-stranded-on-meta",
     "parts-are-where-the-map-says",
+    "memory-is-as-mapped",
     "placed-weights-are-the-same",
     "no-op-reads-meta",
     "placed-matches-unplaced",

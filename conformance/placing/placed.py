@@ -17,8 +17,8 @@ from conformance.reference.placement import PlacementReport, audit_placement
 class Placed:
     """A placed model, or the crash of placing it, with the places that hold weights and its configs as loaded.
 
-    where, buffers: where its tensors were, and what its unsaved buffers held, when it was placed; refused: the crash is
-    a clear refusal.
+    where, buffers: where its tensors were, and what its unsaved buffers held, when it was placed; peaks: the most that
+    each simulated device held until then; refused: the crash is a clear refusal.
     """
 
     model: Any = None
@@ -28,6 +28,7 @@ class Placed:
     config: dict[str, Any] = field(default_factory=dict)
     where: dict[str, Where] = field(default_factory=dict)
     buffers: Weights = field(default_factory=dict)
+    peaks: dict[int, int] = field(default_factory=dict)
 
     @cached_property
     def report(self) -> PlacementReport:

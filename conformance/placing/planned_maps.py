@@ -28,7 +28,7 @@ def _map_of(runs: Runs) -> dict[str, Place] | None:
         found = None if own.planned.recipe is None else own.planned.recipe.device_map
     else:
         found = getattr(own.placed.model, "hf_device_map", None) or _whole(own.placed)
-    return {name: _place(place) for name, place in found.items()} if isinstance(found, Mapping) else None
+    return {name: as_named(place) for name, place in found.items()} if isinstance(found, Mapping) else None
 
 
 def _whole(placed: Placed) -> dict[str, str] | None:
@@ -37,7 +37,7 @@ def _whole(placed: Placed) -> dict[str, str] | None:
     return {"": placed.holding[0]} if alone and not upstream.rests_on_the_cpu(placed.model) else None
 
 
-def _place(place: object) -> Place:
+def as_named(place: object) -> Place:
     """As `max_memory` names it: an accelerator by its number."""
     device, _, number = str(place).rpartition(":")
     return int(number) if number.isdigit() else device or number

@@ -55,7 +55,7 @@ def _cut(model: nn.Module, where: Mapping[str, Place | None]) -> str | None:
 
 def _split(model: nn.Module, where: Mapping[str, Place | None]) -> str | None:
     """Names of one weight in two places."""
-    for names in _by_address(model):
+    for names in by_address(model):
         places = {where[name] for name in names if where[name] is not None}
         if len(places) > 1:
             return f"{', '.join(names)} are one weight and are on {_listed(places)}"
@@ -68,7 +68,7 @@ def too_much(
     """A place that holds more than it may, one weight counted once in each place; buffers: they count, too."""
     held: dict[Place | None, int] = defaultdict(int)
     tensors = dict(_every_tensor(model))
-    for names in _by_address(model):
+    for names in by_address(model):
         if not buffers and not isinstance(tensors[names[0]], nn.Parameter):
             continue
         for place in {place_in(device_map, name) for name in names}:
@@ -79,7 +79,7 @@ def too_much(
     return None
 
 
-def _by_address(model: nn.Module) -> list[list[str]]:
+def by_address(model: nn.Module) -> list[list[str]]:
     """The names of the model's tensors, those of one weight together."""
     found: dict[tuple[int, torch.Size], list[str]] = defaultdict(list)
     for name, tensor in _every_tensor(model):

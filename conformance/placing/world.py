@@ -149,6 +149,7 @@ class World:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever placing raises is its outcome
                 placed = Placed(crash=self._crash(error), refused=refused_clearly(error, recipe))
+            placed.peaks = dict(LEDGER.peak) if self.plan.simulated else {}
             _ = placed.report  # made while the devices are there
         if placed.refused and self._planned_wrong():
             placed.refused = False

@@ -239,4 +239,20 @@ FAULTS = (
         rare=True,
         steered=steered({**PLAIN, "map": "parts", "places": ("sim:0", "sim:1"), "accelerators": 2}),
     ),
+    Fault(
+        "memory-is-as-mapped",
+        _seen(("changed", "memory")),
+        placements.LoadsOnOneDevice,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "map": "parts", "places": ("sim:0", "sim:1"), "accelerators": 2}),
+    ),
+    Fault(
+        "memory-is-as-mapped",
+        _seen(("changed", "places after a call")),
+        placements.KeepsWhatItBrought,
+        examples=200,
+        rare=True,
+        steered=ON_THE_DISK,
+    ),
 )

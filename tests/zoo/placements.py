@@ -313,3 +313,27 @@ class MovesIdsToMeta(Placer):
         place = next(model.parameters()).device
         moved = {name: tensor.to(place) if place.type == "meta" else tensor for name, tensor in call.inputs.items()}
         return super().generate(model, call.replace(inputs=moved))
+
+
+class LoadsOnOneDevice(Placer):
+    """Moves the whole model to the first accelerator, and shares it out from there."""
+
+    name = "loads-on-one-device"
+
+    def place(self, recipe: Any) -> Any:
+        if hasattr(torch, "sim") and torch.sim.is_available():
+            copy.deepcopy(recipe.model).to("sim:0")
+        return super().place(recipe)
+
+
+class KeepsWhatItBrought(Placer):
+    """What hooks bring for a forward is not sent away again."""
+
+    name = "keeps-what-it-brought"
+
+    def spoil(self, model: Any) -> None:
+        for module in model.modules():
+            hook = getattr(module, "_hf_hook", None)
+            for one in getattr(hook, "hooks", (hook,)):
+                if getattr(one, "offload", False):
+                    one.post_forward = lambda module, output: output  # noqa: ARG005
