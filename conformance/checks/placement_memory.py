@@ -17,7 +17,7 @@ from conformance.verdicts import Comparison, Difference
 def memory_is_as_mapped(runs: Runs) -> Comparison:
     """No simulated device holds more while a model is placed than the map gives it, but for what loading takes.
 
-    After a call every weight is again where it was placed: what was brought for a forward is not kept.
+    After a call no weight is held where it was not: what was brought for a forward is not kept.
     """
     own, plan = of(runs), runs.case.plan
     if plan.simulated and (wrong := _too_much(runs)):

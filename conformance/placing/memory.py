@@ -44,8 +44,11 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 
 def moved(before: Mapping[str, Where], after: Mapping[str, Where]) -> str | None:
-    """The first tensor that is elsewhere than it was, and where, or None."""
+    """The first tensor that is held where it was not, and where, or None.
+
+    One that is no longer held takes nothing: what a hook replaces is gone with the first forward.
+    """
     for name, where in before.items():
-        if name in after and (after[name].held, after[name].brought) != (where.held, where.brought):
+        if name in after and after[name].held not in (None, where.held):
             return f"{name} is {after[name]}, and was {where}"
     return None
