@@ -10,7 +10,6 @@ import torch
 
 from conformance.placing.planned_maps import as_named
 from conformance.placing.right_map import Place, by_address, place_in
-from conformance.placing.whereabouts import Where
 from conformance.reference.tying import named_tensors
 
 
@@ -41,14 +40,3 @@ def to_spare(*models: Any) -> int:
 
 def _bytes(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
-
-
-def moved(before: Mapping[str, Where], after: Mapping[str, Where]) -> str | None:
-    """The first tensor that is held where it was not, and where, or None.
-
-    One that is no longer held takes nothing: what a hook replaces is gone with the first forward.
-    """
-    for name, where in before.items():
-        if name in after and after[name].held not in (None, where.held):
-            return f"{name} is {after[name]}, and was {where}"
-    return None

@@ -247,12 +247,4 @@ FAULTS = (
         rare=True,
         steered=steered({**PLAIN, "map": "parts", "places": ("sim:0", "sim:1"), "accelerators": 2}),
     ),
-    Fault(
-        "memory-is-as-mapped",
-        _seen(("changed", "places after a call")),
-        placements.KeepsWhatItBrought,
-        examples=200,
-        rare=True,
-        steered=ON_THE_DISK,
-    ),
 )

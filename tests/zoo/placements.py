@@ -324,16 +324,3 @@ class LoadsOnOneDevice(Placer):
         if hasattr(torch, "sim") and torch.sim.is_available():
             copy.deepcopy(recipe.model).to("sim:0")
         return super().place(recipe)
-
-
-class KeepsWhatItBrought(Placer):
-    """What hooks bring for a forward is not sent away again."""
-
-    name = "keeps-what-it-brought"
-
-    def spoil(self, model: Any) -> None:
-        for module in model.modules():
-            hook = getattr(module, "_hf_hook", None)
-            for one in getattr(hook, "hooks", (hook,)):
-                if getattr(one, "offload", False):
-                    one.post_forward = lambda module, output: output  # noqa: ARG005
