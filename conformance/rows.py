@@ -94,7 +94,7 @@ def compare_decoded(
     noise, scores = runs.noise(row, tokens), processed(expected)
     got = {field: [step[index] for step in getattr(outcome, field)[: len(tokens)]] for field in ("logits", "scores")}
     result = compare_steps("logits", got["logits"], list(expected), noise, where, runs.bound)
-    result += compare_steps("scores", *(cut(each, depth) for each in (got["scores"], scores)), noise, where, runs.bound)
+    result += compare_steps("scores", cut(got["scores"], depth), cut(scores, depth), noise, where, runs.bound)
     if runs.case.settings.do_sample:
         return result
 

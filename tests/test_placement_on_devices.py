@@ -6,6 +6,7 @@ import pytest
 from toolbox import CHECKS_OF, small_case
 from zoo.placed_mechanisms import ComparesWhereTheTokenIs, CropsOneDevice, WaitsForAnotherDevice
 
+from conformance.errors import BadInput
 from conformance.isolation import Child
 from conformance.plans.placement import PlacementPlan
 from conformance.simulation import accelerator
@@ -88,9 +89,9 @@ def test_what_is_right_on_accelerators_passes(child, plan):
 
 
 @simulated
-def test_accelerators_that_are_not_in_the_recipe_are_not_applicable(child):
-    verdicts = judged(child, places=("sim:1",), accelerators=1).verdicts
-    assert {verdict.status for verdict in verdicts.values()} == {"not-applicable"}
+def test_accelerators_that_are_not_in_the_recipe_are_refused(child):
+    with pytest.raises(BadInput, match=r"plan\.places names sim:1, and plan\.accelerators is 1"):
+        judged(child, places=("sim:1",), accelerators=1)
 
 
 @pytest.mark.parametrize("hardware", ["cuda", "mps", "xpu"])

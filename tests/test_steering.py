@@ -122,7 +122,7 @@ def installed(name, limit):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_the_rules_leave_what_the_installed_processors_leave(seed):
-    """Two rules on random logits, flat and peaked; few of the tokens may be open."""
+    """Two rules on random logits, flat and peaked."""
     torch.manual_seed(seed)
     limits = {name: (3 if name == "top_k" else 0.3) for name in warpers.RULES}
     told = [name for name in limits if name in random.Random(seed).sample(sorted(limits), 2)]

@@ -26,9 +26,11 @@ BLIND: tuple[tuple[type[audits.Auditor], dict[str, Any]], ...] = (
     (audits.BlindToCopies, {"damage": "no copy", "places": ("disk",)}),
 )
 
+FROZEN = {"placement-changes-no-config": "what takes the place of a weight needs no gradient"}
+
 FAULTS = (
-    Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart),
-    Fault("placed-groups-stay-tied", _seen(("changed", "tied group")), placements.BreaksTies),
+    Fault("nothing-stranded-on-meta", _seen(("missing", "weights")), placements.ForgetsAPart, also=FROZEN),
+    Fault("placed-groups-stay-tied", _seen(("changed", "tied group")), placements.BreaksTies, also=FROZEN),
     Fault(
         "map-covers-the-model",
         _seen(("missing", "hf_device_map")),
