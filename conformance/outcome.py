@@ -101,5 +101,6 @@ class Outcome:
 
 
 def rng_digest() -> str:
-    """A short digest of torch's global generator."""
-    return hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest()[:16]
+    """A short digest of torch's global generator, unseen by modes, which would count it as a read of a tensor."""
+    with torch._C.DisableTorchFunction():
+        return hashlib.sha256(torch.get_rng_state().numpy().tobytes()).hexdigest()[:16]

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 from hypothesis import given, seed
 from hypothesis import strategies as st
 from toolbox import CHECKS_OF, explored, small_case
@@ -19,6 +20,8 @@ from conformance.plans.stopping import FILLED, StoppingPlan
 from conformance.profiles import exploring
 from conformance.records import read
 from conformance.reporting.summary import summarise
+from conformance.runs import Runs
+from conformance.simulation.deferral import Deferral
 from conformance.stopping.pairs import runs_of
 from conformance.strategies.cases import cases
 from conformance.subjects.installed import Installed
@@ -89,6 +92,20 @@ def test_states_on_modules_are_allowed_where_no_cache_outlives_the_call(tensor_o
     verdict = judge(case, [MATCHES], Installed()).verdicts[MATCHES]
     assert verdict.status == status
     assert ("states: " in verdict.reason) == tensor_only
+
+
+def test_what_watches_a_run_reads_nothing_that_is_counted():
+    class Rests:
+        name = "rests"
+
+        def generate(self, model, call):
+            model(input_ids=call.inputs["input_ids"])
+            return torch.cat([call.inputs["input_ids"]] * 2, dim=-1)
+
+    runs = Runs(small_case("llama", family="stopping", plan={}), Rests())
+    outcome = runs.run(runs.call(), model=runs.scenario.model(), watch=True, stream=True, probes=[Deferral(None)])
+    seen = outcome.extra[Deferral.name]
+    assert (seen.forwards, seen.reads) == (1, 0)
 
 
 def test_numbers_that_every_forward_writes_anew_are_such_states():
