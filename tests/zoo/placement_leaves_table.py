@@ -27,7 +27,7 @@ FAULTS = (
         steered=steered(CPU_AND_DISK),
     ),
     Fault(GIVEN, seen(("changed", "checkpoint")), placed_leaves.NotesInTheCheckpoint),
-    Fault(TORCH, seen(("changed", "generator"), ("changed", "seed of the generator")), placed_leaves.SeedsAnew),
+    Fault(TORCH, seen(("changed", "seed of the generator")), placed_leaves.SeedsAnew),
     Fault(
         TORCH,
         seen(("changed", "default dtype")),
