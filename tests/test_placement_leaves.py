@@ -44,7 +44,7 @@ def judged(check, subject, architecture="llama", **plan):
         (TORCH, placed_leaves.SeedsAnew(), {}, "seed of the generator"),
         (TORCH, placed_leaves.LeavesTheDtype(), {"loaded_as": "bfloat16"}, "default dtype"),
         (TORCH, placed_leaves.LeavesTheDevice(), {"places": ("disk",)}, "default device"),
-        (CONFIG, placed_leaves.Freezes(), {"loader": "cpu_offload"}, "frozen"),
+        (CONFIG, placed_leaves.Freezes(), {"places": ("cpu",)}, "frozen"),
         (CONFIG, placed_leaves.EditsConfigWhenItRuns(), {"loaded_as": "bfloat16"}, "config.pad_token_id"),
         (MOVES, placed_leaves.KeepsWhatItBrings(), {"loader": "cpu_offload"}, "places"),
     ],

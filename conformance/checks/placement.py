@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from conformance.compare import crash_difference
-from conformance.placing.comparing import compare_calls, config_changes
+from conformance.placing.comparing import FROZEN, compare_calls, config_changes, frozen_by_placing
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import (
     came_apart,
@@ -202,6 +202,8 @@ def placement_changes_no_config(runs: Runs) -> Comparison:
     where the model has decoded, they are as they are after the same without a placement.
     """
     own = of(runs)
+    if more := frozen_by_placing(own.unplaced.config, own.placed.config):
+        return Comparison.of(Difference("changed", FROZEN, "nothing more than without a placement", ", ".join(more)))
     for path, how in config_changes(own.unplaced.config, own.placed.config).items():
         return Comparison.of(Difference("changed", path, "as without a placement", how))
     if has_decoded(runs) is None:

@@ -87,13 +87,16 @@ def other_weights(expected: Mapping[str, torch.Tensor], got: Mapping[str, torch.
 
 
 def configs_of(model: Any) -> dict[str, Any]:
-    """What a model is, beside its weights: its configs, what trains, and how each config attends."""
+    """What a model is, beside its weights: its configs, what trains, and how each config attends.
+
+    What stands in the place of an offloaded weight is not trained, whoever asks.
+    """
     configs = [config for module in model.modules() if (config := getattr(module, "config", None)) is not None]
     return {
         "config": model.config.to_dict(),
         "generation_config": model.generation_config.to_dict(),
         "training": sorted(name or "the model" for name, module in model.named_modules() if module.training),
-        FROZEN: sorted(name for name, weight in model.named_parameters() if not weight.requires_grad),
+        FROZEN: sorted(n for n, weight in model.named_parameters() if not weight.requires_grad and not weight.is_meta),
         "attention": {config.model_type: config._attn_implementation for config in configs if _attends(config)},
     }
 
@@ -107,10 +110,15 @@ def _attends(config: Any) -> bool:
     return hasattr(config, "model_type") and hasattr(config, "_attn_implementation")
 
 
+def frozen_by_placing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The weights that are held, and need no gradient only where they were placed."""
+    return sorted({*after[FROZEN]} - {*before[FROZEN]})
+
+
 def config_changes(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> dict[str, str]:
     """What differs between two nested configs: dotted name → how."""
     found: dict[str, str] = {}
-    for name in sorted({*before, *after} - set(OF_LOADING)):
+    for name in sorted({*before, *after} - {*OF_LOADING, FROZEN}):
         here, old, new = f"{path}{name}", before.get(name), after.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             found |= config_changes(old, new, f"{here}.")
