@@ -18,6 +18,7 @@ from conformance.files import write_atomically
 from conformance.signature import Key, Signature, in_any_copy, traits
 from conformance.verdicts import STEP_TOO_MANY, WITHOUT_A_COPY
 
+FED_A_STRANGE_PAD = "plan pad_beyond"  # the need by which a token that no embedding has is told from a full table
 PART_OF = "part-of"  # the file in a finding's folder that names the finding which explains it
 
 
@@ -145,12 +146,12 @@ def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
 def _cause(finding: Finding) -> tuple[Any, ...] | None:
     """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
     and quoted names; why a hook has no copy of a weight; what the weights are called that came apart; or that a step
-    more was taken than there is room for, in the cache or in a table of the model's own. None where there is nothing:
+    more was taken than there is room for, in the cache or in a table of the model's own, or fed a pad id that is none. None where there is nothing:
     other values may have any cause.
     """
     signature = finding.signature
     if signature.field == STEP_TOO_MANY:
-        return signature.check, signature.field, "own" if signature.raised_in_own_code else "shared"
+        return signature.check, signature.field, signature.raised_in_own_code, FED_A_STRANGE_PAD in signature.needs
     if signature.raised_by_shared_code:
         return signature.key, signature.needs, _without_names(in_any_copy(finding.got))
     if signature.field == WITHOUT_A_COPY:

@@ -284,6 +284,15 @@ def test_a_step_more_than_fits_is_one_finding_whatever_the_model_says_of_it(fold
     assert sorted(bool(kept.notes) for kept in made) == [False, True]
 
 
+def test_a_step_that_is_fed_a_pad_id_beyond_the_vocabulary_is_another_cause_than_one_that_does_not_fit(folder):
+    needs = {"bart": ("eos",), "opt": ("eos", "plan pad_beyond"), "mpt": ("plan pad_beyond", "tied weights")}
+    kept = kept_after_merging(
+        folder,
+        *(crash(of, f"IndexError in modeling_{of}.forward", field="step too many", needs=needs[of]) for of in needs),
+    )
+    assert sorted("plan pad_beyond" in one.signature.needs for one in kept) == [False, True]
+
+
 @pytest.mark.parametrize(
     "other",
     [
