@@ -146,8 +146,8 @@ def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
 def _cause(finding: Finding) -> tuple[Any, ...] | None:
     """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
     and quoted names; why a hook has no copy of a weight; what the weights are called that came apart; or that a step
-    more was taken than there is room for, in the cache or in a table of the model's own, or fed a pad id that is none. None where there is nothing:
-    other values may have any cause.
+    more was taken than there is room for, in the cache or in a table of the model's own, or was fed a pad id that no
+    embedding has. None where there is nothing: other values may have any cause.
     """
     signature = finding.signature
     if signature.field == STEP_TOO_MANY:
