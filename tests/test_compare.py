@@ -7,21 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance import rows
 from conformance.compare import (
     BOUND,
     ROUNDING_FACTOR,
-    compare_exactly,
     compare_steps,
     compare_tokens,
-    crash_difference,
     deviation,
     scale_of,
-    unnumbered,
 )
-from conformance.outcome import Crash
-from conformance.selection_ties import SelectionTies, ambiguous_rows
-from conformance.verdicts import Comparison, Difference, Verdict
+from conformance.verdicts import Comparison
 
 INF, NAN = math.inf, math.nan
 
@@ -191,150 +185,3 @@ def test_comparing_goes_on_after_a_tied_token_and_stops_at_a_wrong_one():
     found = compare_tokens([0, 0, 0], scores, lambda step, *_: margins[step], silent, "")
     assert len(found.ties) == 1
     assert [d.where for d in found.differences] == ["step 1"]
-
-
-@pytest.mark.parametrize(
-    ("got", "differs"),
-    [
-        (vector(1.0), False),
-        (vector(1.0).nextafter(vector(2.0)), True),
-        (vector(1.0).double(), True),
-        (torch.ones(1, 1), True),
-    ],
-)
-def test_exactly_means_bitwise_with_shape_and_dtype(got, differs):
-    assert bool(compare_exactly({"a": got}, {"a": vector(1.0)}).differences) == differs
-
-
-def test_exactly_takes_a_nan_in_the_same_place_for_equal():
-    assert not compare_exactly({"a": vector(NAN, 1.0)}, {"a": vector(NAN, 1.0)}).differences
-    assert compare_exactly({"a": vector(NAN, 1.0)}, {"a": vector(1.0, NAN)}).differences
-    assert compare_exactly({"a": vector(NAN, 1.0)}, {"a": vector(NAN, 2.0)}).differences
-
-
-def test_exactly_tells_types_apart():
-    assert compare_exactly({"a": 1}, {"a": True}).differences
-    assert compare_exactly({"a": 1}, {"a": 1.0}).differences
-
-
-@pytest.mark.parametrize(
-    ("got", "expected", "kind"), [({}, {"a": 1}, "removed"), ({"a": 1}, {}, "added"), ({"a": 2}, {"a": 1}, "changed")]
-)
-def test_exactly_names_fields_that_one_side_lacks(got, expected, kind):
-    assert compare_exactly(got, expected).differences[0].kind == kind
-
-
-FIELDS = (
-    "sequences",
-    "streamed.0",
-    "logits.0",
-    "scores.0",
-    "states.attentions.0.1",
-    "cache_length",
-    "cache.layers.0.keys",
-    "rng",
-)
-
-
-@pytest.mark.parametrize("count", range(len(FIELDS), 0, -1))
-def test_a_difference_is_named_after_the_field_that_a_user_sees_first(count):
-    kept = FIELDS[len(FIELDS) - count :]
-    found = compare_exactly(dict.fromkeys(kept, 1), dict.fromkeys(kept, 2))
-    assert found.differences[0].field == unnumbered(kept[0])
-
-
-def test_fields_are_named_without_numbers():
-    assert unnumbered("cache.layers.12.keys") == "cache.layers.keys"
-    assert unnumbered("logits.3") == "logits"
-
-
-def test_a_crash_names_its_type_and_place():
-    crash = Crash("ValueError", "no", "utils._sample")
-    (difference,) = crash_difference(crash, "the row alone works").differences
-    assert difference.raised_in == "ValueError in utils._sample"
-    assert difference.expected == "no exception, as the row alone works"
-
-
-DIFFERENCE = Difference("values", "logits", "1", "2")
-
-
-@pytest.mark.parametrize(
-    ("parts", "status"),
-    [
-        ({}, "pass"),
-        ({"allowed": ["a"]}, "allowed"),
-        ({"allowed": ["a"], "ties": ["t"]}, "tie"),
-        ({"allowed": ["a"], "ties": ["t"], "differences": [DIFFERENCE]}, "fail"),
-        ({"differences": [DIFFERENCE], "not_applicable": "why"}, "fail"),
-        ({"ties": ["t"], "not_applicable": "why"}, "not-applicable"),
-    ],
-)
-def test_exactly_one_verdict_follows(parts, status):
-    assert Verdict.from_comparison(Comparison(**parts)).status == status
-
-
-def test_comparisons_add_up():
-    total = Comparison.of(DIFFERENCE)
-    total += Comparison(ties=["t"], allowed=["a"], not_applicable="why")
-    assert total == Comparison([DIFFERENCE], ["t"], ["a"], "why")
-
-
-@pytest.mark.parametrize(
-    ("scores", "k", "ties"),
-    [
-        ((3.0, 2.0, 1.0), 2, 0),
-        ((3.0, 2.0, 2.0), 2, 1),
-        ((2.0, 2.0, 1.0), 2, 0),
-        ((0.0, 0.0, 0.0), 1, 1),
-        ((3.0, 2.0, 2.0 - 1e-6), 2, 1),
-        ((3.0, 2.0, 1.99), 2, 0),
-        ((3.0, -INF, -INF), 1, 0),
-        ((3.0, -INF, -INF), 2, 0),
-        ((3.0, -1e38, -1e38), 2, 0),
-        ((1.0, 1.0), 2, 0),
-        ((1.0, 1.0), 5, 0),
-        ((1.0, 1.0), 0, 0),
-    ],
-)
-def test_a_selection_is_ambiguous_when_rounding_could_turn_it(scores, k, ties):
-    assert ambiguous_rows(vector(*scores), k) == ties
-
-
-def test_rows_of_a_selection_are_counted_one_by_one():
-    assert ambiguous_rows(torch.tensor([[1.0, 1.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), 1) == 2
-
-
-def test_selections_are_seen_wherever_they_are_made():
-    scores = vector(1.0, 1.0, 0.0)
-    with SelectionTies() as ties:
-        torch.topk(scores, 1)
-        scores.topk(k=1)
-        torch.topk(torch.tensor([3, 3, 1]), 1)
-        scores.topk(2)
-    assert ties.count == 2
-    torch.topk(scores, 1)
-    assert ties.count == 2
-
-
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [(3, "not finite at [0, 1, 2]"), (8, "[0, 1, 2, 3, 4, 5, 6, 7]"), (9, "[0, 1, 2, 3, 4, 5, 6, 7, ...] (9 in all)")],
-)
-def test_a_list_of_places_shows_that_it_is_cut(count, said):
-    got = torch.tensor([math.nan] * count + [1.0])
-    (difference,) = compare_steps("logits", [got], [torch.ones(count + 1)], lambda _: 0.0).differences
-    assert difference.got.endswith(said)
-    assert difference.expected.endswith("not finite at []")
-
-
-def test_a_difference_in_words_says_a_crash_once():
-    assert str(Difference("crash", "crash", "no exception", "KeyError")) == "crash: expected no exception, got KeyError"
-    assert str(Difference("values", "logits", "1", "2", "step 1")) == "logits (values) at step 1: expected 1, got 2"
-
-
-def test_scores_far_below_the_best_may_be_held_to_be_alike():
-    steps = [torch.tensor([0.0, -47.38, float("-inf"), -9.0]), torch.tensor([0.0, -47.39, float("-inf"), -9.0])]
-    cut = rows.cut(steps, 10.0)
-    assert torch.equal(*cut)
-    assert cut[0].tolist() == [0.0, -10.0, float("-inf"), -9.0]
-    assert rows.cut(steps, float("inf")) == steps
