@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from toolbox import CHECKS_OF, explored, search_in, searched, small_case
-from zoo import subjects
+from zoo import streaming, subjects
 from zoo.loop import Decoder
 
 from conformance import plainer as plainer_module
@@ -64,7 +64,7 @@ def test_exactly_as_many_examples_as_asked_for_are_counted(examples, folder):
 
 
 def test_failures_do_not_change_the_count(folder):
-    search = explored(folder, subjects.StreamsTwice(), family="purity", examples=9)
+    search = explored(folder, streaming.StreamsTwice(), family="purity", examples=9)
     assert search.result.cases == 9
     assert search.result.verdicts["fail"] >= 6  # nothing streams several sequences
 
@@ -143,14 +143,14 @@ def test_a_finding_fails_again_on_its_own_case(folder):
 @pytest.mark.usefixtures("hurried")
 def test_two_faults_of_one_check_are_two_findings(folder):
     """Hypothesis counts failures that are raised on one line as one, and would hide the second."""
-    search = searched(folder, subjects.StreamsWronglyTwoWays(), family="purity", examples=12)
+    search = searched(folder, streaming.StreamsWronglyTwoWays(), family="purity", examples=12)
     found = {(finding.signature.check, finding.signature.field) for finding in search.result.new}
     assert found == {(STREAM, "streamed"), (STREAM, "stream end")}
 
 
 @pytest.mark.usefixtures("hurried")
 def test_many_failures_of_one_cause_are_one_finding(folder):
-    search = searched(folder, subjects.StreamsTwice(), family="purity", examples=12)
+    search = searched(folder, streaming.StreamsTwice(), family="purity", examples=12)
     assert len(search.failures) >= 8
     assert len(search.result.findings) == len(search.result.new) == 1
 
@@ -203,8 +203,8 @@ def test_what_fails_once_and_never_again_is_a_finding_of_its_own_kind(folder):
 
 @pytest.mark.usefixtures("hurried")
 def test_a_finding_met_again_in_another_item_is_not_shrunk_again(folder):
-    first = searched(folder, subjects.StreamsTwice(), family="purity", examples=3)
-    second = searched(folder, subjects.StreamsTwice(), family="purity", architecture="gpt2", examples=3, name="other")
+    first = searched(folder, streaming.StreamsTwice(), family="purity", examples=3)
+    second = searched(folder, streaming.StreamsTwice(), family="purity", architecture="gpt2", examples=3, name="other")
     assert second.result.new == []
     assert second.result.findings == first.result.findings
 
@@ -217,12 +217,12 @@ def test_failing_cases_are_kept_replayed_and_healed(tmp_path):
     broken, again, healed, after = places
     store = tmp_path / "database"
     options = {"family": "purity", "examples": 2, "store": store}
-    search = searched(broken, subjects.StreamsTwice(), **options)
+    search = searched(broken, streaming.StreamsTwice(), **options)
     kept = list(Store(store).cases("purity", "llama"))
     assert kept == [("database", search.result.new[0].case)]
 
     explored_sources = []
-    for place, subject in ((again, subjects.StreamsTwice()), (healed, Installed()), (after, Installed())):
+    for place, subject in ((again, streaming.StreamsTwice()), (healed, Installed()), (after, Installed())):
         searched(place, subject, **options)
         explored_sources.append([record["source"] for record in case_records(place) if record["source"] != "random"])
     assert explored_sources == [["database"], ["database"], []]
@@ -233,7 +233,7 @@ def test_failing_cases_are_kept_replayed_and_healed(tmp_path):
 def test_a_stored_case_that_fails_is_first_seen_in_the_database(tmp_path, folder):
     store = tmp_path / "database"
     Store(store).save(STREAM, small_case(family="purity"))
-    search = search_in(folder, subjects.StreamsTwice(), family="purity", examples=1, store=store)
+    search = search_in(folder, streaming.StreamsTwice(), family="purity", examples=1, store=store)
     search._stored()
     search._account_for(search.failures[0])
     search.recorder.close()

@@ -36,7 +36,7 @@ def test_a_run_of_the_reference_leaves_its_report(tmp_path):
 
 @pytest.mark.e2e
 def test_a_broken_subject_is_found_and_its_finding_replays(tmp_path):
-    report, subject = tmp_path / "report", "zoo.subjects:StreamsTwice"
+    report, subject = tmp_path / "report", "zoo.streaming:StreamsTwice"
     options = (*LLAMA, "--checks", "streamer*", "--examples", "5", "-n", "0", "--fresh", "--report", report)
     done = call(tmp_path, "run", "--subject", subject, *options)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -191,7 +191,7 @@ def test_a_number_of_findings_is_enough(tmp_path):
         tmp_path,
         "run",
         "--subject",
-        "zoo.subjects:StreamsTwice",
+        "zoo.streaming:StreamsTwice",
         "--examples",
         "2",
         "-n",
@@ -217,7 +217,7 @@ def test_failing_cases_are_met_first_by_the_next_run(tmp_path):
         "-n",
         "0",
         "--subject",
-        "zoo.subjects:StreamsTwice",
+        "zoo.streaming:StreamsTwice",
     )
     assert call(tmp_path, *options, "--report", tmp_path / "one").returncode == 1
     assert call(tmp_path, *options, "--report", tmp_path / "two").returncode == 1
@@ -252,7 +252,7 @@ def test_the_suite_under_pytest_is_red_for_a_broken_subject(tmp_path):
     options = {
         "checks": "streamer*",
         "architectures": "llama",
-        "subject": "zoo.subjects:StreamsTwice",
+        "subject": "zoo.streaming:StreamsTwice",
         "examples": 2,
         "report": tmp_path / "r",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.plans.beam_search import BeamSearch
 from conformance.plans.steering import Steering
-from zoo import planted, subjects
+from zoo import editing, planted, streaming, subjects
 from zoo.fault import Fault
 from zoo.fault import seen as _seen
 from zoo.fault import steered as _steered
@@ -49,7 +49,7 @@ FAULTS = (
         planted=planted.static_layer_of_an_earlier_length_scales_values,
         also={REPEATABLE: "the same call again finds the length of the first"},
     ),
-    Fault(STARTS, _seen(LOGITS), subjects.AltersTheStart, architecture="t5"),
+    Fault(STARTS, _seen(LOGITS), editing.AltersTheStart, architecture="t5"),
     Fault(STATIC_STARTS, _seen(LOGITS), planted=planted.static_layer_scales_several, architecture="t5"),
     Fault(
         "bfloat16-decodes-too",
@@ -88,7 +88,7 @@ FAULTS = (
         subjects.KeepsState,
         also={STATIC: "an earlier call may have asked for a longer cache"},
     ),
-    Fault(TOLD, _seen(("changed", "sequences"), ("length", "sequences")), subjects.IgnoresTheModelsLimit),
+    Fault(TOLD, _seen(("changed", "sequences"), ("length", "sequences")), editing.IgnoresTheModelsLimit),
     Fault(
         TOLD,
         _seen(("changed", "sequences")),
@@ -96,30 +96,30 @@ FAULTS = (
         rare=True,
         steered=_steered({"criterion": True, "by_itself": "", "raises": 0}, eos_at=((0, 2),)),
     ),
-    Fault(RETURNED, _seen(("changed", "returned.cache.layers.keys")), subjects.TakesBackTheCache),
-    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsGenerationConfig),
-    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), subjects.EditsAfterAnError),
-    Fault(UNCHANGED, _seen(("changed", "keywords.cache_config.backend")), subjects.EditsKeywords),
-    Fault(UNCHANGED, _seen(("changed", "model.config.bos_token_id")), subjects.EditsModelConfig),
+    Fault(RETURNED, _seen(("changed", "returned.cache.layers.keys")), editing.TakesBackTheCache),
+    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), editing.EditsGenerationConfig),
+    Fault(UNCHANGED, _seen(("changed", "generation_config.low_memory")), editing.EditsAfterAnError),
+    Fault(UNCHANGED, _seen(("changed", "keywords.cache_config.backend")), editing.EditsKeywords),
+    Fault(UNCHANGED, _seen(("changed", "model.config.bos_token_id")), editing.EditsModelConfig),
     Fault(
         UNCHANGED,
         _seen(("changed", "process.deterministic algorithms")),
         planted=planted.a_switch_of_torch_is_turned,
     ),
-    Fault(UNCHANGED, _seen(("changed", "model.generation_config.bos_token_id")), subjects.EditsModelsGenerationConfig),
+    Fault(UNCHANGED, _seen(("changed", "model.generation_config.bos_token_id")), editing.EditsModelsGenerationConfig),
     Fault(UNCHANGED, _seen(("changed", "module attribute last_limit")), subjects.LeavesStateOnModel),
     Fault(
         UNCHANGED,
         _seen(("changed", "inputs.input_ids")),
-        subjects.EditsInputs,
+        editing.EditsInputs,
         also={
             REPEATABLE: "the second call is given the edited prompt",
             STREAM: "what the streamer was given is the caller's tensor",
         },
     ),
-    Fault(STREAM, _seen(("length", "streamed")), subjects.StreamsTwice),
-    Fault(STREAM, _seen(("length", "streamed")), subjects.StreamsLate),
-    Fault(STREAM, _seen(("tokens", "streamed")), subjects.StreamsAnother),
-    Fault(STREAM, _seen(("length", "stream end")), subjects.NeverEndsStream),
-    Fault(STREAM, _seen(("crash", "crash")), subjects.CrashesWhenStreaming),
+    Fault(STREAM, _seen(("length", "streamed")), streaming.StreamsTwice),
+    Fault(STREAM, _seen(("length", "streamed")), streaming.StreamsLate),
+    Fault(STREAM, _seen(("tokens", "streamed")), streaming.StreamsAnother),
+    Fault(STREAM, _seen(("length", "stream end")), streaming.NeverEndsStream),
+    Fault(STREAM, _seen(("crash", "crash")), streaming.CrashesWhenStreaming),
 )
