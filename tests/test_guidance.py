@@ -78,6 +78,18 @@ def test_a_negative_prompt_is_not_repeated_for_beams():
     assert (found.status, found.differences[0].kind) == ("fail", "crash")
 
 
+def test_each_sequence_that_is_sampled_of_a_row_is_guided_alone():
+    assert verdict(ALONE, copies=2).status == "pass"
+    with second_decoding_swaps_rows():
+        assert verdict(ALONE, copies=2).differences[0].field == "scores"
+
+
+def test_a_negative_prompt_is_not_repeated_for_sequences():
+    """5.24.0 raises."""
+    found = verdict(ALONE, negative=(9,), copies=2)
+    assert (found.status, found.differences[0].kind) == ("fail", "crash")
+
+
 def test_what_guides_nothing_is_not_judged():
     case = small_case("llama", rows=ROWS, family="rollback", plan=RollbackPlan(negative=(9,)))
     assert judge(case, [ALONE], Installed()).verdicts[ALONE].status == "not-applicable"

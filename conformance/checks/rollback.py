@@ -43,6 +43,7 @@ ROLLBACK = family(
         "beams: several",
         "beams: sampled",
         "scores: guided",
+        "guided: several sequences",
     ),
 )
 GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (

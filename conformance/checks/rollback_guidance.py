@@ -6,6 +6,7 @@ from typing import Any
 
 from conformance.checks.rollback import BELOW, ROLLBACK
 from conformance.compare import compare_steps, compare_sum, crash_difference
+from conformance.outcome import Outcome
 from conformance.programs.beams import Search
 from conformance.programs.guided import Guided, guided
 from conformance.registry import Rule, applies, check
@@ -14,7 +15,6 @@ from conformance.verdicts import Comparison
 
 RUNGS = (*BELOW, "forward-matches-generate", "forward-counts-from-the-cache")
 GUARDS: tuple[tuple[str, Any], ...] = (
-    ("the same call raises without guidance", lambda runs: guided(runs).plain().crash is None),
     ("generate does not choose the cache of this type", lambda runs: runs.has_default_cache),
     ("cached decoding of this type is another function by design", lambda runs: "not_incremental" not in runs.facts),
     ("this type's own preparation is part of what it decodes with", lambda runs: not runs.oracle.prepared),
@@ -32,21 +32,22 @@ def guides(rule: Rule) -> Rule:
 
 @check(ROLLBACK, stands_on=RUNGS)
 @guides
+@applies("the same call raises without guidance", lambda runs: _unguided(guided(runs)).crash is None)
 def guidance_is_of_each_row_alone(runs: Runs) -> Comparison:
     """Guided scores are u + scale · (c - u), of log-probabilities c of a row and u of what it says without its prompt.
 
     The latter goes on from the last token of the prompt, or from the row's own negative prompt, whatever the other
-    rows are given.
+    rows are given, and however many sequences are sampled of each.
     """
     own = guided(runs)
-    outcome = own.run()
+    outcome = own.run(**own.sampled())
     if outcome.crash:
         return crash_difference(outcome.crash, "the same call works without guidance")
     result = Comparison()
-    for row in runs.rows:
-        tokens = outcome.tokens(row)
-        expected = own.scores(row, [step[row] for step in outcome.logits], tokens)
-        got = [step[row].double() for step in outcome.scores]
+    for index in range(len(runs.rows) * own.copies):
+        row, tokens = index // own.copies, outcome.tokens(index)
+        expected = own.scores(row, [step[index] for step in outcome.logits], tokens)
+        got = [step[index].double() for step in outcome.scores]
         where = f"row {row} " if len(runs.rows) > 1 else ""
         if not result.differences:
             result += compare_steps("scores", got, expected, own.noise(row, tokens), where, own.bound)
@@ -87,5 +88,9 @@ def _asked(search: Search) -> dict[str, Any]:
     return {**search.how.replace(eos=(), sampled=False).asked_for(search.beams), "eos_token_id": None}
 
 
-def _plain_search(own: Guided) -> Any:
+def _unguided(own: Guided) -> Outcome:
+    return own.plain(**own.sampled())
+
+
+def _plain_search(own: Guided) -> Outcome:
     return own.plain(**_asked(Search.of(own.runs)))

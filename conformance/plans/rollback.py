@@ -18,7 +18,7 @@ MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 SHORT = 1  # new tokens of a call that is made after a longer one
 CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "offloaded"]
-RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative")  # fields that are about runs of their own
+RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative", "copies")  # about runs of their own
 MADE = ("quantized", "fp8", "plain")  # those that the caller makes and gives to `generate`
 
 
@@ -29,7 +29,8 @@ class RollbackPlan(Plan, family="rollback"):
     static-cache call another had that the same model made before; beams: of the beam search, and `search`: how it is
     done; draft: tokens that a lookup drafts in the assisted run (0: none). guidance: the scale of a run whose scores
     are led away from those of a second decoding (1: none), which begins with `negative` or, where that is empty, with
-    the last token of the prompt; of a negative prompt each row after the first has one token less.
+    the last token of the prompt; of a negative prompt each row after the first has one token less. copies: sequences of
+    each row in the guided run, which are sampled where they are several.
     """
 
     cache: CacheChoice = "default"
@@ -41,6 +42,7 @@ class RollbackPlan(Plan, family="rollback"):
     draft: Annotated[int, Field(ge=0, le=4)] = 0
     guidance: Annotated[float, Field(ge=1.0, le=2.0)] = 1.0
     negative: Annotated[tuple[TokenId, ...], Field(max_length=6, strict=False)] = ()
+    copies: Annotated[int, Field(ge=1, le=3)] = 1
 
     def tokens(self) -> tuple[int, ...]:
         """Every token that is fed, and those of the beam search."""
@@ -113,6 +115,7 @@ class RollbackPlan(Plan, family="rollback"):
         """The classes of cache and operations, and where each crop ends."""
         found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program} | self.search.events(self.beams)
         found |= {"scores: guided"} if self.guidance != 1.0 else set()
+        found |= {"guided: several sequences"} if self.guidance != 1.0 and self.copies > 1 else set()
         prompt = 1 if config.is_encoder_decoder else max(len(row) for row in case.prompt.rows)
         return found | crop_events(self.program, prompt, windows_of(config))
 

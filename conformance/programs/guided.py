@@ -47,6 +47,17 @@ class Guided:
         """All rows with guidance, greedily or as `config` says, once."""
         return self._once({"guidance_scale": self.scale, **config}, self._negative_prompts())
 
+    @property
+    def copies(self) -> int:
+        """How many sequences come of each row where no beams do."""
+        return int(self.runs.case.plan.copies)
+
+    def sampled(self) -> dict[str, Any]:
+        """The settings with which each row becomes several sequences; none where it stays one, which is greedy."""
+        if self.copies == 1:
+            return {}
+        return {"do_sample": True, "num_return_sequences": self.copies, "top_k": 0, "top_p": 1.0, "temperature": 1.0}
+
     def plain(self, **config: Any) -> Outcome:
         """The same without."""
         return self._once(config, {})

@@ -47,11 +47,15 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
 
 @st.composite
 def _guidance(draw: st.DrawFn, vocabulary: int) -> dict[str, Any]:
-    """Once in six draws a scale, half of those with a negative prompt."""
+    """Once in six draws a scale, half of those with a negative prompt, a third with several sequences of a row."""
     if not draw(rarely(True, False, one_in=6)):
         return {}
     negative = st.lists(st.integers(1, vocabulary - 1), min_size=1, max_size=5).map(tuple)
-    return {"guidance": draw(st.sampled_from((1.5, 2.0))), "negative": draw(st.just(()) | negative)}
+    return {
+        "guidance": draw(st.sampled_from((1.5, 2.0))),
+        "negative": draw(st.just(()) | negative),
+        "copies": draw(rarely(2, 1, one_in=3)),
+    }
 
 
 def caches(model: ModelSpec) -> st.SearchStrategy[CacheChoice]:
