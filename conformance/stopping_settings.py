@@ -52,6 +52,13 @@ def _about_eos(settings: Settings, vocabulary: int) -> dict[str, Any]:
     return fields
 
 
+def length_criterion(length: int) -> Any:
+    """The installed criterion for lengths, as a caller's own: `generate` takes it in the place of the one it makes."""
+    from transformers.generation.stopping_criteria import MaxLengthCriteria
+
+    return MaxLengthCriteria(max_length=length)
+
+
 class RowStops:
     """A stopping criterion that ends each row at a step of its own."""
 

@@ -116,6 +116,58 @@ def test_parts_come_in_the_order_of_the_ladder():
     assert own.up_to("chunk") == ("embeds", "chunk")
 
 
+def test_the_callers_own_limit_is_more_than_the_settings_say():
+    own = modes(runs_of(drafter="lookup", beyond=2, settings={"max_new_tokens": 5}))
+    assert own.everything == ("limit", "draft")
+    call = own.call(("limit",), own.scenario.model())
+    assert call.generation_config.max_new_tokens == 3
+    assert [getattr(criterion, "max_length", None) for criterion in call.criteria] == [9, None]
+    plain = own.call((), own.scenario.model())
+    assert (plain.generation_config.max_new_tokens, plain.criteria) == (5, ())
+
+
+@pytest.mark.parametrize(("settings", "plan"), [({"max_new_tokens": 1}, {}), ({"max_new_tokens": 5}, {"min_new": 2})])
+def test_a_limit_that_something_else_is_about_is_told_by_the_settings(settings, plan):
+    assert modes(runs_of(beyond=2, settings=settings, **plan)).everything == ()
+
+
+def limited(subject=Installed, architecture="llama", check="callers-limit-counts", **plan):
+    asked = {"rows": ((3, 4, 5, 3),), "plan": {"beyond": 2, **plan}, "max_new_tokens": 6}
+    return judge(small_case(architecture, family="prefill", **asked), [check], subject()).verdicts[check]
+
+
+@pytest.mark.parametrize("architecture", ["llama", "bart:seq2seq"])
+def test_the_callers_own_limit_counts(architecture):
+    """5.24.0 makes a static cache and the tables of a search for what the settings say, and raises."""
+    assert limited(architecture=architecture).status == "pass"
+    assert limited(architecture=architecture, static=True).differences[0].kind == "crash"
+    assert limited(architecture=architecture, beams=2).differences[0].kind == "crash"
+
+
+def test_beams_that_go_on_to_the_callers_own_limit_pass():
+    with arriving.searches_know_the_callers_limit():
+        assert limited(beams=2).status == "pass"
+    with arriving.searches_know_the_callers_limit(less=1):
+        found = limited(beams=2)
+    assert (found.status, found.differences[0].kind, found.differences[0].where) == ("fail", "length", "beam search")
+
+
+def test_a_loop_without_an_end_is_ended():
+    """5.24.0 adds nothing in a round beyond the limit of its settings, and never asks to stop."""
+    lookup = {"check": "prompt-lookup-matches-plain", "drafter": "lookup"}
+    assert limited(**lookup).differences[0].got.startswith("TookTooLong: 31 rounds without a new token")
+    assert limited(Reference, **lookup).status == "pass"
+
+
+def test_what_is_of_no_effect_is_no_need():
+    plan = PrefillPlan(
+        chunk=2, schedule="heuristic", threshold=0.2, made_by="lookup", ids_too=True, beams=2, exit_layer=2
+    )
+    assert plan.traits() == ("chunk",)
+    assert next(plan.halves()) == PrefillPlan(chunk=2)
+    assert plan.replace(drafter="same").traits() == ("drafter", "schedule", "threshold", "chunk")
+
+
 def test_embeddings_come_with_ids_where_the_plan_says_so():
     """On an encoder-decoder never: it refuses both."""
     for architecture, ids_too, start in (("llama", True, 4), ("llama", False, 0), ("bart:seq2seq", True, 1)):

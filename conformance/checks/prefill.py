@@ -37,7 +37,9 @@ PREFILL = family(
         "drafter: of another dtype",
         "drafts: guided",
         "prompt: embeddings and ids",
+        "beams: several",
         "refused: several rows",
+        "told: beyond",
         "told: positions",
         "told: temperature",
         "told: top_k",
@@ -56,11 +58,12 @@ BELOW = (
     "padded-row-matches-alone",
     "static-matches-dynamic",
 )
-UNDRAFTED = [*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch", "chunked-prefill-matches-whole"]
+LIMIT = "callers-limit-counts"
+UNDRAFTED = [*BELOW, LIMIT, "embeddings-match-ids", "continuing-matches-from-scratch", "chunked-prefill-matches-whole"]
 DRAFTED = ["assisted-matches-plain", "prompt-lookup-matches-plain", "early-exit-matches-plain"]
 
 
-@check(PREFILL, stands_on=BELOW, script="arrived")
+@check(PREFILL, stands_on=[*BELOW, LIMIT], script="arrived")
 @applies("the forward of the type takes no embeddings", takes_embeddings)
 @applies("the prompt is not given as embeddings", has("embeds"))
 def embeddings_match_ids(runs: Runs) -> Comparison:
@@ -71,7 +74,7 @@ def embeddings_match_ids(runs: Runs) -> Comparison:
     return matches_plain(runs, "embeds")
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids"], script="arrived")
+@check(PREFILL, stands_on=[*BELOW, LIMIT, "embeddings-match-ids"], script="arrived")
 @applies("a prompt that comes in turns is another one to this type", lambda runs: "whole_prompt" not in runs.facts)
 @applies("no earlier call has left a cache", has("turns"))
 def continuing_matches_from_scratch(runs: Runs) -> Comparison:
@@ -83,7 +86,7 @@ def continuing_matches_from_scratch(runs: Runs) -> Comparison:
     return matches_plain(runs, "turns")
 
 
-@check(PREFILL, stands_on=[*BELOW, "embeddings-match-ids", "continuing-matches-from-scratch"], script="arrived")
+@check(PREFILL, stands_on=[*BELOW, LIMIT, "embeddings-match-ids", "continuing-matches-from-scratch"], script="arrived")
 @applies("the prompt is not prefilled in chunks", has("chunk"))
 def chunked_prefill_matches_whole(runs: Runs) -> Comparison:
     """A prompt prefilled in chunks, of a size from one to more than there is, decodes as one prefilled at once."""

@@ -13,9 +13,10 @@ from conformance import upstream
 from conformance.call import Call
 from conformance.drafting.assistants import assistant, drafts_blocks, say, shares_states
 from conformance.drafting.parts import Parts
-from conformance.drafting.processors import stop_conditions
+from conformance.drafting.processors import Patience, stop_conditions
 from conformance.drafting.translated import tokenizers
-from conformance.plans.prefill import MODELS
+from conformance.plans.drafters import MODELS
+from conformance.stopping_settings import length_criterion
 
 MOST_AHEAD = 3  # layers that come after a model's own
 FIRST = 2  # a token of every vocabulary, to be forced
@@ -77,10 +78,18 @@ class Calls(Parts):
             inputs=inputs,
             generation_config=self.scenario.generation_config(**self.config(parts)),
             mechanism="assisted" if "draft" in parts else "prefill",
-            criteria=stop_conditions(self.stops, self.scenario.vocabulary, self.plan.stop_strings),
+            criteria=self._criteria(parts),
             extras=extras,
             options={**(start if cached else {}), **self.media_options(inputs, cached)},
         )
+
+    def _criteria(self, parts: Sequence[str]) -> tuple[Any, ...]:
+        """The caller's own: stop conditions, and where the settings say less the limit."""
+        stops = stop_conditions(self.stops, self.scenario.vocabulary, self.plan.stop_strings)
+        if "limit" not in parts:
+            return stops
+        limit = length_criterion(self.start(parts) + self.runs.case.settings.max_new_tokens)
+        return (*stops, limit, Patience())
 
     def words(self) -> dict[str, Any]:
         """The keywords for both tokenizers: new ones, or where the plan says so those of the case."""
@@ -120,6 +129,8 @@ class Calls(Parts):
         if "turns" in parts:  # whose cache is given
             changes.pop("cache_implementation", None)
         changes |= {"prefill_chunk_size": plan.chunk} if "chunk" in parts else {}
+        if "limit" in parts:
+            changes["max_new_tokens"] = self.runs.case.settings.max_new_tokens - self.beyond
         if "draft" in parts:
             changes |= self._drafting_config()
         return changes
@@ -179,7 +190,7 @@ class Calls(Parts):
     def processors(self, parts: Sequence[str]) -> Any:
         """The installed logits processors of the run with these parts, built fresh by `generate` itself."""
         model = self.scenario.model() if self.guidance != 1.0 else self.scenario.pristine
-        parts = [part for part in parts if part != "draft"]
+        parts = [part for part in parts if part not in ("limit", "draft")]
         # Older releases keep a static cache that nothing was written to, and cannot use it again.
         plain = {
             name: value for name, value in self.config(parts).items() if name not in upstream.static_cache_settings()

@@ -61,7 +61,8 @@ class Modes(Calls):
     def plain_under(self, outcome: Outcome) -> Outcome:
         """Plain decoding where only the tokens of a drafted outcome are allowed, the prompt given as there."""
         assert outcome.sequences is not None
-        parts, sequences = [part for part in self.everything if part != "draft"], outcome.sequences
+        parts = [part for part in self.everything if part not in ("limit", "draft")]
+        sequences = outcome.sequences
         settings = {**self.config(parts), "eos_token_id": None, "do_sample": False}
         settings = {name: value for name, value in settings.items() if name not in STEERS}
         forced = (Forced(torch.nn.functional.pad(sequences, (0, 1))),)

@@ -8,7 +8,7 @@ from functools import cached_property
 from conformance.plans.prefill import PrefillPlan
 from conformance.runs import Runs
 
-PARTS = ("embeds", "turns", "chunk", "draft")  # in the order of the ladder
+PARTS = ("limit", "embeds", "turns", "chunk", "draft")  # in the order of the ladder
 
 
 class Parts:
@@ -24,6 +24,7 @@ class Parts:
         if part == "turns":
             return bool(self.turns)
         return {
+            "limit": self.beyond > 0,
             "embeds": self.plan.embeds and not self.scenario.media,
             "chunk": self.plan.chunk > 0,
             "draft": self.plan.drafts,
@@ -120,6 +121,13 @@ class Parts:
             return ()
         plain = self.runs.alone[0].tokens(0)
         return tuple(dict.fromkeys(plain[step] for step in self.plan.stop_at if step < len(plain)))
+
+    @property
+    def beyond(self) -> int:
+        """By how many tokens the caller's own limit is more than the settings say, of which one is left."""
+        settings = self.runs.case.settings
+        about_the_limit = self.plan.min_new or settings.forced_eos
+        return 0 if about_the_limit else min(self.plan.beyond, settings.max_new_tokens - 1)
 
     @property
     def guidance(self) -> float:

@@ -9,6 +9,7 @@ import torch
 from transformers import LogitsProcessor, StoppingCriteria, StopStringCriteria
 
 from conformance.endings import LETTERS, text_of
+from conformance.limits import TookTooLong
 from conformance.stopping_settings import tokenizer
 
 
@@ -64,6 +65,23 @@ class Raises(LogitsProcessor):
         if self.left < 0:
             raise InterruptedError("a user's processor")
         return scores
+
+
+class Patience(StoppingCriteria):
+    """Stops nothing; raises where it was asked so often about the same length that the loop has no end."""
+
+    MOST = 30
+
+    def __init__(self) -> None:
+        self.length, self.times = -1, 0
+
+    def __call__(self, input_ids: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """Of shape (batch,)."""
+        length = input_ids.shape[1]
+        self.length, self.times = length, self.times + 1 if length == self.length else 1
+        if self.times > self.MOST:
+            raise TookTooLong(f"{self.times} rounds without a new token")
+        return torch.zeros(len(input_ids), dtype=torch.bool)
 
 
 class After(StoppingCriteria):

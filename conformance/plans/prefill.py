@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from typing_extensions import Self
 
 from conformance.case import Case, Plan
+from conformance.plans.drafters import SINGULAR, Drafter, idle_fields
 
-Drafter = Literal[
-    "none",
-    "same",
-    "noisy",
-    "shallow",
-    "other",
-    "scripted",
-    "lookup",
-    "early_exit",
-    "block",
-    "translated",
-    "ahead",
-    "sharing",
-]
-MODELS = (
-    "same",
-    "noisy",
-    "shallow",
-    "other",
-    "scripted",
-    "block",
-    "translated",
-    "sharing",
-)  # the drafters that are an assistant model
-SINGULAR = ("block", "translated", "ahead", "sharing")  # what a script on its own cannot make
-TOLD = ("positions", "temperature", "top_k", "top_p", "watermark", "words_again")
+TOLD = ("positions", "temperature", "top_k", "top_p", "watermark", "words_again", "beyond")
 TUNING = ("noise", "assistant_seed", "script", "most", "ngram", "raises")
 # Tokens for the lower rung that feeds several at once: in every vocabulary, and never drawn away.
 FED = (3, 1, 2, 5, 4, 2, 1, 3, 5, 2, 4, 1, 3, 2)
@@ -54,8 +32,9 @@ class PrefillPlan(Plan, family="prefill"):
     those of its ids, where the type takes any. assistant_retyped: the assistant model is of the other dtype.
     temperature: where sampled. streamed: a streamer is given once more. top_k, top_p: where sampled. watermark:
     what is put into the scores, `synthid` by a processor that keeps a state. words_again: another assistant has
-    drafted with the same tokenizers before. chunk 0, guidance 1, temperature 1, top_k 0, top_p 1, ngrams 0 and
-    min_new 0 mean: not asked for.
+    drafted with the same tokenizers before. beyond: a criterion for lengths of the caller's tells the limit, and the
+    settings say so many tokens less; beams: of a search with that limit, and nothing else of the plan but its cache.
+    chunk 0, guidance 1, temperature 1, top_k 0, top_p 1, ngrams 0 and min_new 0 mean: not asked for.
     """
 
     drafter: Drafter = "none"
@@ -96,6 +75,8 @@ class PrefillPlan(Plan, family="prefill"):
     watermark: Literal["", "green", "synthid"] = ""
     words_again: bool = False
     streamed: bool = False
+    beyond: Annotated[int, Field(ge=0, le=4)] = 0
+    beams: Annotated[int, Field(ge=1, le=3)] = 1
 
     @property
     def continues(self) -> bool:
@@ -121,8 +102,17 @@ class PrefillPlan(Plan, family="prefill"):
         return max(2, self.chunk, self.most + 1 if self.drafts else 0)
 
     def traits(self) -> tuple[str, ...]:
-        """Without the figures that only tune a draft."""
-        return tuple(name for name in super().traits() if name not in TUNING)
+        """Without the figures that only tune a draft, and what is of no effect beside the rest."""
+        idle = idle_fields(self)
+        return tuple(name for name in super().traits() if name not in TUNING and name not in idle)
+
+    def halves(self) -> Iterator[Self]:
+        """First without all that is of no effect, which is one try."""
+        plainest = type(self)()
+        bare = self.replace(**{name: getattr(plainest, name) for name in idle_fields(self)})
+        if bare != self:
+            yield bare
+        yield from super().halves()
 
     def forms(self, scenario: Any) -> dict[str, str]:
         """How the prompt arrives, and what drafts."""
@@ -142,17 +132,20 @@ class PrefillPlan(Plan, family="prefill"):
             **(begun if self.continues else {}),
             **({"compared": "compared_row"} if several else {}),
             **({"stops": "stops_by_text"} if self.stop_strings and self.stop_at else {}),
+            **({"stops": "stops_by_length"} if self.beyond else {}),
         }
 
     def stands_alone(self) -> bool:
         """Not where embeddings go on from a cache, or a static cache of the caller's is filled with drafts.
 
-        Nor with positions for embeddings, a watermark, or an assistant of another dtype or of a kind of its own.
+        Nor with positions for embeddings, a watermark, a limit beside stop strings or of beams, or an assistant of
+        another dtype or of a kind of its own.
         """
         filled = self.continues and self.static and self.made_by == "assisted"
         embedded = self.embeds and (self.continues or self.bare or self.positions)
+        two_ends = self.beyond and ((self.stop_at and self.stop_strings) or self.beams > 1)
         unusual = self.assistant_retyped or self.drafter in SINGULAR or self.watermark
-        return not (filled or embedded or unusual)
+        return not (filled or embedded or unusual or two_ends)
 
     def rests_on(self, check: str) -> bool:
         """A static cache, a batch, and several tokens onto a filled cache matter only where the plan has them."""
@@ -173,6 +166,7 @@ class PrefillPlan(Plan, family="prefill"):
         found |= {"prompt: embeddings and ids"} if self.embeds and self.ids_too else set()
         found |= {"cache: static"} if self.static else set()
         found |= {f"told: {name}" for name in TOLD if name in self.traits()}
+        found |= {"beams: several"} if self.beyond and self.beams > 1 else set()
         found |= {"drafter: of another dtype"} if self.assistant_retyped else set()
         found |= {"drafts: guided"} if self.drafts and self.guidance != 1.0 else set()
         return found

@@ -82,7 +82,7 @@ from conformance.upstream.placement import (
 )
 from conformance.upstream.preparing import Handed, handed_to_loop
 from conformance.upstream.process import no_advice_on_loading, no_progress_bars, quiet
-from conformance.upstream.refusals import FOR_WANT_OF_A_CACHE, REFUSALS, refusal
+from conformance.upstream.refusals import CRITERION_TWICE, FOR_WANT_OF_A_CACHE, REFUSALS, refusal
 from conformance.upstream.releases import NEWEST_TESTED, OLDEST, PACKAGES, as_numbers, release, versions
 from conformance.upstream.shared_states import attends_to_another, shares_states, sharing_drafter
 from conformance.upstream.special_tokens import (
@@ -100,6 +100,7 @@ __all__ = [
     "CACHE_NAMES",
     "COUNTED",
     "COUNTED_UNTIL_FULL",
+    "CRITERION_TWICE",
     "ENCODED",
     "ENCODED_IMAGES",
     "FLASH",

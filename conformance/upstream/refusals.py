@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+CRITERION_TWICE = "a criterion twice"
 # What the documentation of generation, of caches and of forwards refuses: name → type, how it begins.
 REFUSALS = {
     "several rows": ("ValueError", "assisted generate is only supported for batch_size = 1"),
@@ -16,6 +17,7 @@ REFUSALS = {
     # Models of the Mamba family before 5.3.
     "positions untold": ("ValueError", "You have to specify the `cache_position` manually"),
     "kernel": ("ValueError", "`sdpa` attention does not support"),
+    CRITERION_TWICE: ("ValueError", "A custom stopping criteria of type"),
     "no embeddings": ("ValueError", "You passed `inputs_embeds` to `.generate()`, but the model class"),
 }
 

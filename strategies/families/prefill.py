@@ -179,7 +179,17 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         fields["temperature"] = draw(st.sampled_from((1.0, 0.7, 1.3)))
         fields["top_k"] = draw(rarely(4, 0, one_in=4))
         fields["top_p"] = draw(rarely(0.8, 1.0, one_in=4))
+    told_otherwise = settings.forced_eos or fields.get("min_new")
+    if not told_otherwise and draw(rarely(True, False, one_in=16 if drafter != "none" else 8)):
+        fields |= draw(limited(drafts=drafter != "none"))
     return PrefillPlan(**fields)
+
+
+@st.composite
+def limited(draw: st.DrawFn, drafts: bool) -> dict[str, Any]:
+    """A limit of the caller's own; a static cache or beams with it where nothing is drafted, which is enough alone."""
+    besides = "nothing" if drafts else draw(st.sampled_from(("nothing", "static", "beams", "static")))
+    return {"beyond": draw(st.integers(1, 3)), "static": besides == "static", "beams": 2 if besides == "beams" else 1}
 
 
 _watermarks = rarely(True, False, one_in=14).flatmap(

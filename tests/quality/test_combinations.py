@@ -58,6 +58,9 @@ SHARES = {
     "drafts, forced end": (0.02, lambda case: drafts(case) and case.settings.forced_eos),
     "drafts, sampled": (0.05, lambda case: drafts(case) and case.settings.do_sample),
     "drafts, stop conditions": (0.1, lambda case: drafts(case) and bool(case.plan.stop_at)),
+    "drafts, a limit beyond": (0.015, lambda case: drafts(case) and case.plan.beyond > 0),
+    "a limit beyond, static": (0.008, lambda case: case.plan.beyond > 0 and case.plan.static),
+    "a limit beyond, beams": (0.004, lambda case: case.plan.beyond > 0 and case.plan.beams > 1),
     "drafts, states compared": (
         0.15,
         lambda case: drafts(case) and seen(case) and not continues(case) and not chunked(case),

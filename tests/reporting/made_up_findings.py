@@ -60,6 +60,7 @@ BODIES = {
     "deferred_hooked": ("no-trace-after-an-error", "", "step too many"),
     "deferred_after_error": ("no-trace-after-an-error", "next call, logits.0"),
     "arrived": ("chunked-prefill-matches-whole", "row 1 step 1"),
+    "limited": ("callers-limit-counts", "row 1 step 1"),
     "drafted": ("assisted-matches-plain", "step 1"),
     "drafted_streamed": ("drafts-are-streamed", ""),
     "recorded": ("assisted-records-match-plain", ".hidden_states.1.0"),
@@ -141,6 +142,7 @@ PLANS = {
     "no-trace-after-an-error": StoppingPlan(cache="fresh", raises="processor", raises_at=2),
     "prefill": PrefillPlan(drafter="same"),
     "prefill, in chunks": PrefillPlan(chunk=2),
+    "callers-limit-counts": PrefillPlan(beyond=2),
     "cached": CachedPlan(continuation=(5, 6, 7, 8), groups=(3, 1)),
     "rollback": RollbackPlan(
         program=(Op(op="prefill"), Op(op="feed", tokens=(5, 6)), Op(op="crop", count=1)), beams=2, draft=2

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from transformers import LogitsProcessorList, TemperatureLogitsWarper
+from transformers import GenerationMixin, LogitsProcessorList, MaxLengthCriteria, TemperatureLogitsWarper
 
 from conformance.reference import assisted, prefill
 
@@ -64,4 +64,31 @@ def drafts_verified_without_temperature() -> Iterator[None]:
         return right(self, input_ids, draft, logits, first)
 
     with patch.object(assisted.Verifier, "choose", choose):
+        yield
+
+
+@contextmanager
+def callers_limit_is_dropped() -> Iterator[None]:
+    """A criterion for lengths of the caller's is not asked: the settings tell the limit."""
+    right = GenerationMixin._merge_criteria_processor_list
+
+    def merge(self, default_list, custom_list):
+        kept = [custom for custom in custom_list if not isinstance(custom, MaxLengthCriteria)]
+        return right(self, default_list, kept)
+
+    with patch.object(GenerationMixin, "_merge_criteria_processor_list", merge):
+        yield
+
+
+@contextmanager
+def searches_know_the_callers_limit(less: int = 0) -> Iterator[None]:
+    """A beam search has room for what the caller's own criterion says, or for some tokens less, where it ends."""
+    right = GenerationMixin._beam_search
+
+    def search(self, input_ids, logits_processor, stopping_criteria, generation_config, **kwargs):
+        for limit in [one for one in stopping_criteria if isinstance(one, MaxLengthCriteria)]:
+            generation_config.max_length = limit.max_length = limit.max_length - less
+        return right(self, input_ids, logits_processor, stopping_criteria, generation_config, **kwargs)
+
+    with patch.object(GenerationMixin, "_beam_search", search):
         yield

@@ -318,3 +318,17 @@ def prefills_twice() -> Iterator[None]:
 
     with patch.object(prefill.Start, "prefill", prefilled):
         yield
+
+
+@contextmanager
+def drafts_end_at_the_settings_limit() -> Iterator[None]:
+    """A round is the last one where the settings say so, whatever limit the caller's own criterion tells."""
+    right = assisted._round
+
+    def one_round(verifier, drafter, input_ids, max_length):
+        chosen = right(verifier, drafter, input_ids, max_length)
+        verifier.stopped = verifier.stopped or chosen.shape[1] >= max_length
+        return chosen
+
+    with patch.object(assisted, "_round", one_round):
+        yield

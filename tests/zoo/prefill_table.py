@@ -17,6 +17,7 @@ CACHE, LENGTH = "assisted-leaves-the-cache-ordinary", "drafts-are-as-long-as-ask
 IMAGES = "multimodal-inputs-are-used-once"
 BELIEVED, AGAIN = "same-model-is-believed", "mode-is-repeatable"
 STREAMED = "drafts-are-streamed"
+LIMIT = "callers-limit-counts"
 LOGITS = ("values", "logits")
 EVERY_DRAFT = {LOOKUP: "the same loop verifies it", EXIT: "the same loop verifies it"}
 LOST = {**EVERY_DRAFT, STREAMED: "what is missing from the sequence was streamed before"}
@@ -43,6 +44,8 @@ DRAFTING = {
     "top_p": 1.0,
     "watermark": "",
     "words_again": False,
+    "beyond": 0,
+    "beams": 1,
 }
 UNDRAFTED = {**DRAFTING, "drafter": "none", "bare": False, "made_by": "plain"}
 ASSISTED_BY_ITSELF = {**DRAFTING, "drafter": "same", "schedule": "constant", "ngrams": 0, "min_new": 0, "guidance": 1.0}
@@ -65,6 +68,20 @@ FAULTS = (
         ("length", "logits"),
         also=EVERY_DRAFT,
         steered=steered(ASSISTED_BY_ITSELF, eos_at=((0, 2),)),
+    ),
+    _planted(
+        ASSISTED,
+        drafting.drafts_end_at_the_settings_limit,
+        ("length", "sequences"),
+        also=EVERY_DRAFT,
+        steered=steered({**ASSISTED_BY_ITSELF, "beyond": 2}),
+    ),
+    Fault(
+        LIMIT,
+        seen(("length", "sequences")),
+        planted=arriving.callers_limit_is_dropped,
+        rare=True,
+        steered=steered({**UNDRAFTED, "beyond": 2, "min_new": 0}),
     ),
     _planted(ASSISTED, drafting.scores_of_rejected_tokens_kept, ("length", "logits"), also=EVERY_DRAFT),
     _planted(
@@ -107,7 +124,10 @@ FAULTS = (
         drafting.always_first,
         ("changed", "is_first_iteration"),
         ("changed", "assistant is_first_iteration"),
-        also={EMBEDS: "they are used again in every iteration that is a first one"},
+        also={
+            EMBEDS: "they are used again in every iteration that is a first one",
+            LENGTH: "what was drafted is told from the first iteration on",
+        },
     ),
     _planted(
         IMAGES,

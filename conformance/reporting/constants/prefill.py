@@ -13,7 +13,8 @@ from conformance.drafting.modes import Modes
 from conformance.drafting.processors import told_as_text
 from conformance.drafting.turns import EARLIER, span
 from conformance.endings import text_of
-from conformance.plans.prefill import MODELS, PrefillPlan
+from conformance.plans.drafters import MODELS
+from conformance.plans.prefill import PrefillPlan
 from conformance.reporting.case_source import constructor_arguments, set_fields
 from conformance.reporting.source import literal
 from conformance.runs import Runs
@@ -42,6 +43,7 @@ def constants(scenario: Scenario) -> dict[str, str]:
         **({"OTHER": literal(_other(scenario, own))} if plan.drafter in ("shallow", "other") else {}),
         "STOPPING": _stopping(tuple(token for token in own.stops if token not in told)),
         "STRINGS": literal([text_of(token) for token in told]),
+        "LONGEST": str(own.start(parts) + scenario.case.settings.max_new_tokens),
         "VOCABULARY": str(scenario.vocabulary),
         "SCRIPT": literal(list(plan.script)),
         "BEGUN": literal(_drafting(EARLIER)),

@@ -13,9 +13,9 @@ from conformance.reporting.scripts.frame import CHANGES, SEED, SETTINGS, make_mo
 UNSEEN = ("scores", "sequences")
 ROWS = "all"
 BEYOND = {
-    "embeddings-match-ids": ("turns", "bare", "chunk", "drafter"),
-    "continuing-matches-from-scratch": ("chunk", "drafter"),
-    "chunked-prefill-matches-whole": ("drafter",),
+    "embeddings-match-ids": ("turns", "bare", "chunk", "drafter", "beyond"),
+    "continuing-matches-from-scratch": ("chunk", "drafter", "beyond"),
+    "chunked-prefill-matches-whole": ("drafter", "beyond"),
 }
 
 

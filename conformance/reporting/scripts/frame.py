@@ -52,6 +52,7 @@ NOISE: tuple[int, float]  # seed and relative size of that in the assistant's we
 OTHER: tuple[Any, ...]  # the assistant's class, config, kernel with weights, and own `GenerationConfig`
 STOPPING: dict[str, Any]  # the keyword of `generate` for a custom stop condition
 STRINGS: list[str]  # stop strings
+LONGEST: int  # tokens of a sequence in all, by the caller's own limit
 VOCABULARY: int  # how many tokens there are
 SCRIPT: list[bool]  # whether an assistant says the right token, position by position, over and over
 BEGUN: dict[str, Any]  # of the `GenerationConfig` of a model that drafts in an earlier call
