@@ -42,8 +42,9 @@ def judged(check, subject, architecture="llama", **plan):
         (GIVEN, placed_leaves.UsesUpTheMap(), {"map": "parts", "places": ("cpu", "disk")}, "device_map"),
         (GIVEN, placed_leaves.NotesInTheCheckpoint(), {}, "checkpoint"),
         (TORCH, placed_leaves.SeedsAnew(), {}, "seed of the generator"),
-        (TORCH, placed_leaves.LeavesTheDtype(), {"loaded_as": "bfloat16"}, "default dtype"),
-        (TORCH, placed_leaves.LeavesTheDevice(), {"places": ("disk",)}, "default device"),
+        (TORCH, placed_leaves.LeavesTheDtype(), {"loaded_as": "bfloat16"}, "process.default dtype"),
+        (TORCH, placed_leaves.LeavesTheDevice(), {"places": ("disk",)}, "process.default device"),
+        (TORCH, placed_leaves.LeavesMoreThreads(), {}, "process.threads"),
         (CONFIG, placed_leaves.Freezes(), {"places": ("cpu",)}, "frozen"),
         (CONFIG, placed_leaves.EditsConfigWhenItRuns(), {"loaded_as": "bfloat16"}, "config.pad_token_id"),
         (MOVES, placed_leaves.KeepsWhatItBrings(), {"loader": "cpu_offload"}, "places"),
@@ -53,7 +54,7 @@ def test_what_was_changed_is_named_and_nothing_where_nothing_was(check, subject,
     assert judged(check, subject, **plan) == ("fail", [field])
     for right in (Installed(), Reference()):
         assert judged(check, right, **plan) == ("pass", [])
-    assert (torch.get_default_dtype(), torch.get_default_device()) == (torch.float32, CPU)
+    assert (torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()) == (torch.float32, CPU, 1)
 
 
 SIMS = {"accelerators": 2, "map": "parts"}

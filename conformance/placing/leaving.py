@@ -12,6 +12,7 @@ import torch
 
 from conformance.outcome import rng_digest
 from conformance.placing.recipe import Recipe
+from conformance.process_state import process_state, switches_put_back
 from conformance.seeding import seed_everything
 
 SEED = 0x5EED0DD  # from which nobody else begins: who seeds anew is seen
@@ -37,28 +38,19 @@ def changed_arguments(given: Recipe, handed: Recipe) -> State:
 
 
 def torch_state() -> State:
-    """What any code of the process finds in torch."""
-    return {
-        "default dtype": str(torch.get_default_dtype()),
-        "default device": str(torch.get_default_device()),
-        SEEDED: str(torch.initial_seed()),
-        DRAWN: rng_digest(),
-    }
+    """What any code of the process finds in torch: its switches, and the generator of the CPU."""
+    return {**process_state(), SEEDED: str(torch.initial_seed()), DRAWN: rng_digest()}
 
 
 @contextmanager
 def put_back(after: State) -> Iterator[State]:
     """torch's state put back at the end, whoever changed it; `after` gets what it was then. Begins from a seed."""
-    dtype, device = torch.get_default_dtype(), torch.get_default_device()
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), switches_put_back():
         seed_everything(SEED)
         try:
             yield torch_state()
         finally:
             after |= torch_state()
-            torch.set_default_dtype(dtype)
-            if torch.get_default_device() != device:
-                torch.set_default_device(None if device.type == "cpu" else device)
 
 
 @dataclass

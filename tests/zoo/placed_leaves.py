@@ -78,6 +78,15 @@ class LeavesTheDevice(Placer):
         torch.set_default_device(next(model.parameters()).device)
 
 
+class LeavesMoreThreads(Placer):
+    """Takes more threads to load with, and keeps them."""
+
+    name = "leaves-more-threads"
+
+    def spoil(self, model: Any) -> None:  # noqa: ARG002
+        torch.set_num_threads(2)
+
+
 class Freezes(Placer):
     """Takes what is placed for what is not trained."""
 

@@ -30,7 +30,7 @@ FAULTS = (
     Fault(TORCH, seen(("changed", "seed of the generator")), placed_leaves.SeedsAnew),
     Fault(
         TORCH,
-        seen(("changed", "default dtype")),
+        seen(("changed", "process.default dtype")),
         placed_leaves.LeavesTheDtype,
         examples=200,
         rare=True,
@@ -38,12 +38,13 @@ FAULTS = (
     ),
     Fault(
         TORCH,
-        seen(("changed", "default device")),
+        seen(("changed", "process.default device")),
         placed_leaves.LeavesTheDevice,
         examples=200,
         rare=True,
         steered=ON_THE_DISK,
     ),
+    Fault(TORCH, seen(("changed", "process.threads")), placed_leaves.LeavesMoreThreads),
     Fault("placement-changes-no-config", seen(("changed", "frozen")), placed_leaves.Freezes),
     Fault("placement-changes-no-config", seen(("changed", "config.pad_token_id")), placed_leaves.EditsConfigWhenItRuns),
     Fault(
