@@ -111,11 +111,9 @@ class Verdicts:
     def _installed_fails_too(self, check: Check, verdict: Verdict) -> bool:
         if self.runs.subject.name == Installed.name or self._answers_itself(check):
             return False
-        from conformance.placing.on_planned_map import on_its_own_map
-
-        # A subject may name more ways in which the release does the same; a map that it plans is one without a word.
+        # A subject may name more ways in which the release does the same; the check knows some without a word of it.
         also = getattr(self.runs.subject, "also_installed", lambda _: ())(check.name)
-        also = (*also, *on_its_own_map(self.runs.subject, check.name))
+        also = (*also, *check.excuses(self.runs.subject))
         cases = _told_without_records(self.runs.case) if _crashes(verdict) else [self.runs.case]
         for case, installed in product(cases, (Installed(), *also)):
             theirs = next(iter(own_verdict(check, Runs(case, installed)).differences), None)

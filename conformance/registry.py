@@ -18,9 +18,16 @@ from conformance.verdicts import Comparison
 
 if TYPE_CHECKING:
     from conformance.runs import Runs
+    from conformance.subjects import Subject
 
 Rule = Callable[["Runs"], Comparison]
 Guard = Callable[["Runs"], "str | None"]
+Excuses = Callable[["Subject"], "Iterable[Subject]"]
+
+
+def no_excuses(_: Subject) -> Iterable[Subject]:
+    """Nothing but the release as it is."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,8 @@ class Check:
     rule judges the subject, so that the installed release may be to blame, `pair` when it sets two loops
     against each other, `itself` when both runs are the subject's own, so that no other is to blame; answered_by: the
     method of a subject whose answer is judged where it has one: the installed release, which has none, is no excuse
-    then; bitwise: it compares without a tolerance, so that it cannot end in a tie.
+    then; bitwise: it compares without a tolerance, so that it cannot end in a tie; excuses: more ways in which the
+    release does the same, for a subject: where it fails alike in one of them, the subject is not to blame.
     """
 
     name: str
@@ -45,6 +53,7 @@ class Check:
     bitwise: bool = False
     answered_by: str = ""
     document: str = field(repr=False, default="")
+    excuses: Excuses = no_excuses
 
     def not_applicable(self, runs: Runs) -> str | None:
         """The first guard's reason, or None."""
@@ -127,6 +136,7 @@ def check(
     compares: Literal["subject", "pair", "itself"] = "subject",
     bitwise: bool = False,
     answered_by: str = "",
+    excuses: Excuses = no_excuses,
 ) -> Callable[[Rule], Rule]:
     """Register a rule under its function's name with dashes. TypeError for a duplicate or a missing document."""
 
@@ -137,8 +147,9 @@ def check(
         if not rule.__doc__:
             raise TypeError(f"the check {name!r} needs a docstring: the rule and why it must hold")
         guards = tuple(getattr(rule, "guards", ()))
+        below, document = tuple(stands_on), rule.__doc__
         _checks[name] = Check(
-            name, family.name, rule, guards, tuple(stands_on), script, compares, bitwise, answered_by, rule.__doc__
+            name, family.name, rule, guards, below, script, compares, bitwise, answered_by, document, excuses
         )
         return rule
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from toolbox import small_case
+from toolbox import CHECKS_OF, small_case
 from zoo.planners import ForgetsAModule
 
+from conformance import registry
 from conformance.build import Scenario
 from conformance.errors import NotOffered
 from conformance.judge import judge
@@ -80,13 +81,19 @@ def test_the_release_is_run_on_the_map_that_the_subject_plans_and_shares_nothing
     asked = asked_for(tmp_path, map="auto", budget=(60,))
     asked.model.save_pretrained(asked.checkpoint)
     planned = plan_device_map(asked.model, asked.max_memory).device_map
-    (installed,) = on_its_own_map(Reference(), MATCHES)
+    (installed,) = on_its_own_map(Reference())
     placed = installed.place(asked)
     assert len(set(planned.values())) > 1  # another map than the release's own, or than none
     assert placed.hf_device_map == planned
     assert not hasattr(placed, "tensors_before_placing")
-    assert on_its_own_map(Reference(), "placement-changes-no-config") == ()
-    assert on_its_own_map(Installed(), MATCHES) == ()
+    assert on_its_own_map(Installed()) == ()
+
+
+def test_a_map_is_an_excuse_for_what_is_done_on_it_and_not_for_what_it_is():
+    excused = {name for name in CHECKS_OF["placement"] if registry.get(name).excuses(Reference())}
+    assert MATCHES in excused
+    of_the_map = ("placed-groups-stay-tied", "map-covers-the-model", "planned-map-keeps-within-memory")
+    assert not excused & {*of_the_map, "placement-changes-no-config", "stranded-weight-is-named"}
 
 
 def test_the_release_excuses_no_planner_that_raises(tmp_path):
@@ -98,13 +105,13 @@ def test_the_release_excuses_no_planner_that_raises(tmp_path):
 
 
 def test_the_release_is_not_run_on_a_wrong_map(tmp_path):
-    (installed,) = on_its_own_map(ForgetsAModule(), MATCHES)
+    (installed,) = on_its_own_map(ForgetsAModule())
     with pytest.raises(NotOffered, match="no entry covers lm_head"):
         installed.place(asked_for(tmp_path, map="auto", budget=(60,)))
 
 
 def test_the_release_is_not_run_again_on_a_map_that_the_case_has(tmp_path):
-    (installed,) = on_its_own_map(Reference(), MATCHES)
+    (installed,) = on_its_own_map(Reference())
     with pytest.raises(NotOffered, match="the case's own"):
         installed.place(asked_for(tmp_path, places=("disk",)))
 

@@ -23,6 +23,7 @@ from conformance.placing.guards import (
     was_placed,
     watched,
 )
+from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.placed import Placed
 from conformance.placing.stranding import stranded_outcome
 from conformance.plans.placement import OFFLOADERS
@@ -68,7 +69,7 @@ PLACEMENT = family(
 )
 
 
-@check(PLACEMENT, bitwise=True, script="placing_crashes")
+@check(PLACEMENT, bitwise=True, script="placing_crashes", excuses=on_its_own_map)
 @guarded(cannot_be_had)
 def planning_never_crashes(runs: Runs) -> Comparison:
     """Placing a model either works or is refused clearly, whatever the map and however little memory there is.
@@ -82,7 +83,7 @@ def planning_never_crashes(runs: Runs) -> Comparison:
     return Comparison(allowed=[f"refused: {found.crash.message[:80]}" for found in met if found.crash])
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="stranded")
+@check(PLACEMENT, stands_on=["planning-never-crashes"], bitwise=True, script="stranded", excuses=on_its_own_map)
 @guarded(was_placed)
 def nothing_stranded_on_meta(runs: Runs) -> Comparison:
     """After placing, every weight is where its module runs, or a hook has a copy of it to bring there."""
@@ -126,7 +127,9 @@ def map_covers_the_model(runs: Runs) -> Comparison:
     return Comparison(allowed=["a model on one device has no hf_device_map"])
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(
+    PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, excuses=on_its_own_map
+)
 @guarded(can_run)
 def no_op_reads_meta(runs: Runs) -> Comparison:
     """While a placed model decodes, no op is given a tensor on `meta` and gives values: they would be garbage.
@@ -146,6 +149,7 @@ def no_op_reads_meta(runs: Runs) -> Comparison:
     PLACEMENT,
     stands_on=["placed-weights-are-the-same", "placed-groups-stay-tied", "no-op-reads-meta"],
     script="placed",
+    excuses=on_its_own_map,
 )
 @guarded(can_run)
 @guarded(reads_nothing_on_meta)
@@ -166,7 +170,7 @@ def placed_matches_unplaced(runs: Runs) -> Comparison:
     return compare_calls(own.placed_outcome, own.unplaced_outcome, bound_of(runs.case.plan, runs.bound))
 
 
-@check(PLACEMENT, stands_on=["placed-weights-are-the-same"], bitwise=True, script="reloaded")
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same"], bitwise=True, script="reloaded", excuses=on_its_own_map)
 @guarded(is_whole)
 @applies("a tied group came apart already, which is another check's", lambda runs: not came_apart(runs))
 def save_and_reload_keeps_ties(runs: Runs) -> Comparison:

@@ -19,6 +19,7 @@ from conformance.placing.guards import (
     reads_nothing_on_meta,
 )
 from conformance.placing.loaded import not_as_saved, running_weights
+from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.world import World
 from conformance.plans.placement import PlacementPlan
 from conformance.registry import applies, check, guarded
@@ -52,6 +53,7 @@ def checkpoint_loads_as_saved(runs: Runs) -> Comparison:
     stands_on=["checkpoint-loads-as-saved", "planning-never-crashes", "nothing-stranded-on-meta"],
     bitwise=True,
     script="weighed",
+    excuses=on_its_own_map,
 )
 @guarded(is_whole)
 def placed_weights_are_the_same(runs: Runs) -> Comparison:
@@ -68,7 +70,7 @@ def placed_weights_are_the_same(runs: Runs) -> Comparison:
     return Comparison.of(Difference("changed", "buffers", "as undispatched", wrong)) if wrong else Comparison()
 
 
-@check(PLACEMENT, stands_on=["placed-weights-are-the-same", "no-op-reads-meta"], bitwise=True)
+@check(PLACEMENT, stands_on=["placed-weights-are-the-same", "no-op-reads-meta"], bitwise=True, excuses=on_its_own_map)
 @guarded(can_run_in_few_digits)
 @guarded(reads_nothing_on_meta)
 @guarded(draws_apart)
@@ -94,7 +96,7 @@ def _raises_in_its_own_dtype(runs: Runs) -> bool:
     return can_run(whole) is None and of(whole).placed_outcome.crash is not None
 
 
-@check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"])
+@check(PLACEMENT, stands_on=["save-and-reload-keeps-ties", "placed-matches-unplaced"], excuses=on_its_own_map)
 @guarded(loads_a_checkpoint)
 @applies("it is not saved where it was loaded from", lambda runs: bool(runs.case.plan.saved_over))
 @guarded(can_run)

@@ -8,6 +8,7 @@ from conformance.checks.placement import PLACEMENT
 from conformance.placing.caches import elsewhere, returned_cache, runs_on_an_accelerator
 from conformance.placing.guards import can_run, cannot_be_had, has_decoded, of
 from conformance.placing.leaving import DRAWN, changed_files, contents
+from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.whereabouts import moved
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
@@ -38,7 +39,7 @@ def placing_changes_nothing_given(runs: Runs) -> Comparison:
 @guarded(cannot_be_had)
 @applies("a part is left on meta on purpose", lambda runs: runs.case.plan.stranded is None)
 def placing_leaves_torch_alone(runs: Runs) -> Comparison:
-    """Planning and placing leave torch's default dtype and device as they were, and seed its generator by no means.
+    """Planning and placing leave torch's switches as they were, and seed its generator by no means.
 
     Numbers may be drawn on the way, for what is made before it is loaded: named and counted where loading without a
     placement draws none.
@@ -53,7 +54,9 @@ def placing_leaves_torch_alone(runs: Runs) -> Comparison:
     return found
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(
+    PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, excuses=on_its_own_map
+)
 @guarded(has_decoded)
 def decoding_moves_no_weight(runs: Runs) -> Comparison:
     """After a decoding, every weight is where it was when the model was placed: what was brought is away again.
@@ -66,7 +69,9 @@ def decoding_moves_no_weight(runs: Runs) -> Comparison:
     return Comparison()
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(
+    PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, excuses=on_its_own_map
+)
 @guarded(has_decoded)
 @applies("all layers run on the CPU", lambda runs: runs_on_an_accelerator(of(runs)))
 @applies("no cache is returned", lambda runs: returned_cache(of(runs)) is not None)

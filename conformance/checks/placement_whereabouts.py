@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.checks.placement import PLACEMENT
 from conformance.placing.guards import is_whole, of
+from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.planned_maps import map_of
 from conformance.placing.whereabouts import out_of_place, split_by, told, told_otherwise
 from conformance.registry import check, guarded
@@ -11,7 +12,9 @@ from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 
 
-@check(PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True)
+@check(
+    PLACEMENT, stands_on=["planning-never-crashes", "nothing-stranded-on-meta"], bitwise=True, excuses=on_its_own_map
+)
 @guarded(is_whole)
 def parts_are_where_the_map_says(runs: Runs) -> Comparison:
     """Each parameter and buffer is where the device map puts it, and what is offloaded is brought where the rest runs.
