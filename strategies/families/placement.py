@@ -28,7 +28,9 @@ MODES = (
 # What goes wrong where `model.device` is `meta`, and what needs layers on several devices.
 ON_THE_DISK = ("plain", "lookup", "lookup", "no inputs", "no inputs", "static", "beams", "embeddings")
 SEVERAL = (*MODES, *(MECHANISMS * 4))
+WITHOUT_IMAGES = ("embeddings", "no inputs", "crop")  # they take the place of a prompt, or feed tokens by themselves
 REAL = ("cuda", "mps", "xpu")
+IMAGES = True  # prompts hold images or sound where the type takes some
 # A part in the wrong place shows at once, and every operation on a simulated device costs.
 settings = partial(every_settings, new_tokens=(1, 4))
 
@@ -40,8 +42,11 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     placed = draw(placements(accelerators=(accelerators, accelerators)))
     on_the_disk = not accelerators and placed.places[:1] == ("disk",) and placed.map == "whole"
     modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
-    by_itself = not accelerators and draw(rarely(True, False, one_in=12))
+    by_itself = not accelerators and not prompt.images and draw(rarely(True, False, one_in=12))
     kinds = ("own",) if by_itself else TIED if placed.damage == "untied" else MODELS
+    if prompt.images:  # which only the case's own type sees
+        modes = tuple(mode for mode in modes if mode not in WITHOUT_IMAGES)
+        kinds = tuple(kind for kind in kinds if kind != GEMMA)
     return placed.replace(
         by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
         model=draw(st.sampled_from(kinds)),
