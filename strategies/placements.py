@@ -12,6 +12,7 @@ from conformance.strategies.ranges import Span, rarely, whole_numbers
 PLANNED = ("auto", "auto", "balanced", "sequential", "balanced_low_0")
 PERCENT = st.integers(3, 130)
 ROOMY = st.integers(150, 450)  # per cent on each accelerator: enough for the model, however it is shared out
+MISTAKES = ("left out", "misspelt", "no such device")
 STORED = ("once", "once", "once", "under targets", "every name", "bin")
 
 
@@ -56,7 +57,8 @@ def recipes(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
     if draw(st.booleans()) and loader == "from_pretrained":
         share = ROOMY if accelerators and draw(rarely(True, False, one_in=4)) else PERCENT
         budget = draw(st.tuples(*[share] * accelerators, PERCENT))
-        return {**recipe, "map": draw(st.sampled_from(PLANNED)), "budget": budget}
+        limits = draw(rarely(draw(st.sampled_from(("KB", "KiB"))), "bytes", one_in=5))
+        return {**recipe, "map": draw(st.sampled_from(PLANNED)), "budget": budget, "limits": limits}
     place = st.sampled_from(("cpu", "disk", *devices, *devices))
     if draw(st.sampled_from(("one place", "parts", "parts"))) == "one place":
         return {**recipe, "places": (draw(st.sampled_from(("disk", *devices))),)}
@@ -65,14 +67,20 @@ def recipes(draw: st.DrawFn, *, accelerators: int) -> dict[str, Any]:
         "map": "parts",
         "places": tuple(draw(st.lists(place, min_size=2, max_size=6))),
         "split_tied": draw(rarely(True, False, one_in=3)),
+        "mistake": draw(rarely(draw(st.sampled_from(MISTAKES)), "", one_in=8)),
     }
 
 
 @st.composite
 def checkpoints(draw: st.DrawFn) -> dict[str, Any]:
     """In which form a checkpoint is, how it is loaded, and what is saved again; shrinks to one plain file."""
+    stored = draw(st.sampled_from(STORED))
+    own_file = stored == "bin"  # what is offloaded of it is written anew, into the folder
     return {
-        "stored": draw(st.sampled_from(STORED)),
+        "stored": stored,
+        "folder": draw(
+            rarely(draw(st.sampled_from(("shared", "shared", "none"))), "its own", one_in=2 if own_file else 6)
+        ),
         "shards": draw(rarely(True, False, one_in=3)),
         "loaded_as": draw(rarely(draw(st.sampled_from(("float16", "bfloat16"))), "", one_in=6)),
         "spelled": draw(rarely("devices", "words", one_in=5)),

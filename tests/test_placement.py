@@ -65,6 +65,15 @@ def test_budgets_are_shares_of_the_model():
     assert memory == {0: size_of(model) // 2, "cpu": size_of(model) // 4}
 
 
+@pytest.mark.parametrize(("unit", "size"), [("KB", 1000), ("KiB", 1024)])
+def test_budgets_may_be_told_in_words(unit, size):
+    model = scenario_of().model()
+    told = recipe(model, map="auto", budget=(50, 1), accelerators=1, limits=unit)
+    whole = size_of(model) // 2 // size
+    assert told.max_memory == {0: f"{whole}{unit}", "cpu": f"1{unit}"}
+    assert told.limits == {0: whole * size, "cpu": size}
+
+
 @pytest.mark.parametrize("kind", ["tied embeddings", "tied blocks", "tied parts"])
 def test_a_model_with_ties_shares_its_weights(kind):
     model = models.make(scenario_of(), kind)
@@ -277,6 +286,9 @@ IDLE = (
     ({"loader": "dispatch_model", "stored": "bin"}, "plan.stored is of no effect with dispatch_model"),
     ({"loader": "cpu_offload", "saved_over": "whole"}, "plan.saved_over is of no effect with cpu_offload"),
     ({"split_tied": True}, "plan.split_tied is of no effect with plan.map whole; valid for it: parts"),
+    ({"folder": "shared", "loader": "dispatch_model"}, "plan.folder is shared, and dispatch_model is given one for"),
+    ({"mistake": "misspelt"}, "plan.mistake is one in a map of parts, and plan.map is whole"),
+    ({"limits": "KB", "map": "parts"}, "plan.limits is KB, and plan.map parts is planned within no limits"),
     ({"damage": "buffer"}, "plan.damage is buffer, and plan.stranded does not say which one"),
     ({"damage": "moved", "stranded": 0}, "plan.damage is moved, and there is one device only"),
     ({"damage": "unmapped", "stranded": 0}, "plan.damage is unmapped, and the map has no entry to spare"),

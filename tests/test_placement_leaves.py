@@ -20,6 +20,7 @@ from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
 GIVEN, TORCH, MOVES = "placing-changes-nothing-given", "placing-leaves-torch-alone", "decoding-moves-no-weight"
+WRONG, BESIDE = "wrong-map-is-refused", "placing-another-leaves-the-first"
 CACHE = "cache-is-where-its-layer-runs"
 CONFIG, WITHIN, AUDITED = (
     "placement-changes-no-config", "planned-map-keeps-within-memory", "audit-accuses-nothing-right"
@@ -58,6 +59,46 @@ def test_what_was_changed_is_named_and_nothing_where_nothing_was(check, subject,
 
 
 SIMS = {"accelerators": 2, "map": "parts"}
+CPU_AND_DISK = {"map": "parts", "places": ("cpu", "disk")}
+
+
+@pytest.mark.parametrize("mistake", ["left out", "misspelt", "no such device"])
+def test_a_wrong_map_is_refused_or_does_no_harm(mistake):
+    assert judged(WRONG, placed_leaves.TakesAnyMap(), **CPU_AND_DISK, mistake=mistake)[0] == "fail"
+    for right in (Installed(), Reference()):
+        assert judged(WRONG, right, **CPU_AND_DISK, mistake=mistake) == ("pass", [])
+    taken = {"map": "parts", "places": ("cpu",), "mistake": mistake}
+    assert judged(WRONG, Installed(), **taken)[0] == ("pass" if mistake == "no such device" else "allowed")
+
+
+class RefusesVaguely(Placer):
+    """Sees that a map is wrong, and does not say where."""
+
+    def place(self, recipe):
+        try:
+            return super().place(recipe)
+        except (ValueError, RuntimeError) as error:
+            raise ValueError("the device_map is wrong") from error
+
+
+@pytest.mark.parametrize("mistake", ["left out", "no such device"])
+def test_a_refusal_that_names_nothing_is_not_enough(mistake):
+    field = "map: no entry" if mistake == "left out" else "map: no such device"
+    assert judged(WRONG, RefusesVaguely(), **CPU_AND_DISK, mistake=mistake) == ("fail", [field])
+
+
+def test_two_models_share_a_folder():
+    plan = {"places": ("disk",), "folder": "shared"}
+    assert judged(BESIDE, placed_leaves.WritesWhereItWasTold(), **plan) == ("fail", ["weights"])
+    for right in (Installed(), Reference()):
+        assert judged(BESIDE, right, **plan) == ("pass", [])
+        assert judged(BESIDE, right, places=("cpu",), folder="shared") == ("not-applicable", [])
+
+
+@pytest.mark.parametrize("stored", ["once", "bin"])
+def test_without_a_folder_a_model_is_placed_or_refused(stored):
+    wanted = "pass" if stored == "once" else "allowed"
+    assert judged("planning-never-crashes", Installed(), places=("disk",), folder="none", stored=stored) == (wanted, [])
 
 
 @simulated

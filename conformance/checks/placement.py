@@ -40,6 +40,7 @@ PLACEMENT = family(
         "brought back": 0.05,
         "a transfer": 0.03,
         "map: auto": 0.03,
+        "limits: in words": 0.02,
         "loader: from_pretrained": 0.2,
         "checkpoint: in shards": 0.05,
         "checkpoint: loaded in another dtype": 0.03,

@@ -24,7 +24,7 @@ def planned_map_keeps_within_memory(runs: Runs) -> Comparison:
     Of the installed release, its own documentation says for what: parameters on accelerators, and on the CPU where
     parts are offloaded to it. More than is promised by nobody is allowed and named.
     """
-    device_map, limits = map_of(runs), of(runs).recipe.max_memory
+    device_map, limits = map_of(runs), of(runs).recipe.limits
     assert device_map is not None
     found = too_much(of(runs).weighed, device_map, limits)
     if found is None:

@@ -37,9 +37,13 @@ def planned_by_reference(recipe: Recipe) -> Recipe:
     """The recipe with a map of the reference planner in place of the name of a way to plan one. Raises DoesNotFit."""
     if not isinstance(recipe.device_map, str):
         return recipe
-    memory: dict[Device, float] = {**recipe.max_memory} if recipe.max_memory else {"cpu": float("inf")}
+    memory: dict[Device, float] = {**recipe.limits} if recipe.limits else {"cpu": float("inf")}
     plan = plan_device_map(recipe.model, memory)
     return replace(recipe, device_map=plan.device_map, max_memory=None)
+
+
+def _told(folder: Path | None) -> str | None:
+    return None if folder is None else str(folder)
 
 
 def _from_pretrained(recipe: Recipe) -> Any:
@@ -49,7 +53,7 @@ def _from_pretrained(recipe: Recipe) -> Any:
             recipe.checkpoint,
             device_map=recipe.told,
             max_memory=recipe.max_memory,
-            offload_folder=str(recipe.offload_folder),
+            offload_folder=_told(recipe.offload_folder),
             offload_buffers=recipe.offload_buffers,
             attn_implementation=recipe.model.config._attn_implementation,
             dtype=recipe.model.dtype if recipe.dtype is None else recipe.dtype,
@@ -64,7 +68,7 @@ def _dispatch_model(recipe: Recipe) -> Any:
     return dispatch_model(
         recipe.model,
         device_map=recipe.told,
-        offload_dir=str(recipe.offload_folder),
+        offload_dir=_told(recipe.offload_folder),
         offload_buffers=recipe.offload_buffers,
         skip_keys=getattr(recipe.model, "_skip_keys_device_placement", None),
     )

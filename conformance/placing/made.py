@@ -76,7 +76,7 @@ class Made:
     def unplaced(self) -> Placed:
         """The model as the same loader gives it without a placement."""
         if self.plan.loader != "from_pretrained":
-            return self._described(self.copied())
+            return self.described(self.copied())
         if isinstance(self.checkpoint, Crash):
             return Placed(crash=self.checkpoint)
         config = self.base.config
@@ -88,7 +88,7 @@ class Made:
                 model = a_model(load(type(self.base), self.checkpoint, **kept), "load")
         except BaseException as error:  # noqa: BLE001 - told by checkpoint-loads-as-saved
             return Placed(crash=self._crash(error))
-        return self._described(model)
+        return self.described(model)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -119,6 +119,11 @@ class Made:
         recipe = recipe_of(self.plan, self.copied(), checkpoint, offload)
         return replace(recipe, model=in_dtypes(recipe.model, self.dtypes))
 
+    def placed_by(self, recipe: Recipe) -> Any:
+        """The model that the subject makes of a recipe, the case's devices there. Raises whatever placing raises."""
+        with self.present():
+            return self._place(recipe)
+
     def _place(self, recipe: Recipe) -> Any:
         with time_limit(), torch.no_grad(), MODEL_CODE.running(), self.left.watching(recipe) as handed:
             return a_model(self.runs.subject.place(handed), "place")  # type: ignore[attr-defined]
@@ -133,7 +138,7 @@ class Made:
         recipe = self.recipe
         with self.present():
             try:
-                placed = self._described(self._place(recipe))
+                placed = self.described(self._place(recipe))
             except NotOffered:
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever placing raises is its outcome
@@ -172,7 +177,7 @@ class Made:
         crash = Crash.of(error)
         return replace(crash, message=crash.message.replace(str(self.folder), "FOLDER"))
 
-    def _described(self, model: Any) -> Placed:
+    def described(self, model: Any) -> Placed:
         """Beside the model, its config as it was placed; its generation config becomes the case's plain one."""
         config = configs_of(model)
         upstream.one_kind_of_experts(model)

@@ -30,7 +30,7 @@ def on_its_own_map(subject: Subject) -> tuple[Installed, ...]:
 def wrong_plan(asked: Recipe, planned: Recipe) -> str | None:
     """What is wrong with the map that was planned for a recipe that has none, or None."""
     if isinstance(asked.device_map, str) and not isinstance(planned.device_map, str):
-        return wrong_in(asked.model, planned.device_map, asked.max_memory)
+        return wrong_in(asked.model, planned.device_map, asked.limits)
     return None
 
 

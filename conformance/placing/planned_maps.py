@@ -54,7 +54,7 @@ def promised_otherwise(runs: Runs, device_map: Mapping[str, Place]) -> str | Non
     if hasattr(runs.subject, "planned"):
         return None
     own = of(runs)
-    limits = own.recipe.max_memory or {}
+    limits = own.recipe.limits or {}
     promised = {place: limit for place, limit in limits.items() if place != "cpu" or runs.case.plan.accelerated}
     if too_much(own.weighed, device_map, promised) is None:
         return "the CPU's limit is promised for what is offloaded from an accelerator"
@@ -74,6 +74,6 @@ def may_need_more(runs: Runs) -> str | None:
     own = of(runs)
     whole = set(getattr(own.base, "_no_split_modules", None) or ())
     part = max((unit.size for unit in make_units(own.weighed, whole)), default=0)
-    room = [size for place, size in (own.recipe.max_memory or {}).items() if place != "cpu"]
+    room = [size for place, size in (own.recipe.limits or {}).items() if place != "cpu"]
     share = size_of(own.weighed) / max(1, len(room) - 1)
     return None if min(room) >= share + PARTS_MORE * part else "an accelerator has no ample room"

@@ -16,6 +16,8 @@ from conformance.reference.memory import Device
 from conformance.reference.planner import make_units
 from conformance.reference.tying import named_tensors
 
+UNITS = {"KB": 1000, "KiB": 1024}
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -23,16 +25,17 @@ class Recipe:
 
     model: the unplaced one, its tensors in the dtypes that the loader gives them, which is what a map is planned for;
     checkpoint: a folder in which it was saved; device_map: module names → devices, or the
-    name of a way to plan one within max_memory (bytes); offload_folder: where what goes to the disk may be written;
+    name of a way to plan one within max_memory (bytes, or words as "40KB"); offload_folder: where what goes to the disk
+    may be written, None: nowhere;
     dtype: that of the loaded model (None: the unplaced one's); as_devices: a given map is told by `torch.device`s.
     """
 
     model: Any
     checkpoint: Path
-    offload_folder: Path
+    offload_folder: Path | None
     loader: str
     device_map: dict[str, Device] | str
-    max_memory: dict[Device, int] | None = None
+    max_memory: dict[Device, int | str] | None = None
     offload_buffers: bool = False
     dtype: torch.dtype | None = None
     as_devices: bool = False
@@ -45,6 +48,11 @@ class Recipe:
         return {name: place if place == "disk" else torch.device(place) for name, place in self.device_map.items()}
 
     @property
+    def limits(self) -> dict[Device, int] | None:
+        """The bytes that each device may hold, however they are told."""
+        return None if self.max_memory is None else {device: _bytes(size) for device, size in self.max_memory.items()}
+
+    @property
     def run_on(self) -> Device:
         """The device on which an offloaded model runs: the first of the map."""
         assert isinstance(self.device_map, Mapping)
@@ -53,7 +61,7 @@ class Recipe:
 
 def recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path) -> Recipe:
     """The plan for this model. Module names come from the reference planner's cut of it."""
-    found = _recipe_of(plan, model, checkpoint, offload_folder)
+    found = _recipe_of(plan, model, checkpoint, None if plan.folder == "none" else offload_folder)
     return replace(found, dtype=loaded_dtype(plan, model), as_devices=plan.spelled == "devices")
 
 
@@ -64,7 +72,7 @@ def loaded_dtype(plan: PlacementPlan, model: Any) -> torch.dtype:
     return found
 
 
-def _recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path) -> Recipe:
+def _recipe_of(plan: PlacementPlan, model: nn.Module, checkpoint: Path, offload_folder: Path | None) -> Recipe:
     given = (model, checkpoint, offload_folder, plan.loader)
     if plan.planned:
         return Recipe(*given, plan.map, _memory(plan, model), plan.offload_buffers)
@@ -81,10 +89,23 @@ def _device(plan: PlacementPlan, place: Place) -> Device:
     return place.replace("sim", plan.hardware)
 
 
-def _memory(plan: PlacementPlan, model: nn.Module) -> dict[Device, int]:
+def _memory(plan: PlacementPlan, model: nn.Module) -> dict[Device, int | str]:
     devices: list[Device] = [*range(plan.accelerators), "cpu"]
     size = size_of(model, loaded_dtype(plan, model))
-    return {device: max(1, size * share // 100) for device, share in zip(devices, cycle(plan.budget or (100,)))}
+    shares = zip(devices, cycle(plan.budget or (100,)))
+    return {device: _told(max(1, size * share // 100), plan.limits) for device, share in shares}
+
+
+def _told(size: int, unit: str) -> int | str:
+    """Bytes as a number, or in whole units; what is less than one unit has one."""
+    return f"{max(1, size // UNITS[unit])}{unit}" if unit in UNITS else size
+
+
+def _bytes(size: int | str) -> int:
+    if isinstance(size, int):
+        return size
+    unit = next(unit for unit in UNITS if size.endswith(unit))
+    return int(size.removesuffix(unit)) * UNITS[unit]
 
 
 def size_of(model: nn.Module, dtype: torch.dtype | None = None) -> int:

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from conformance import interruption
 from conformance.call import Call
 from conformance.clock import MODEL_CODE
@@ -19,7 +21,7 @@ from conformance.observe import Probe
 from conformance.outcome import Crash, Outcome
 from conformance.placing import calls, checkpoints, devices
 from conformance.placing.comparing import configs_left
-from conformance.placing.loaded import change_one_weight, running_weights
+from conformance.placing.loaded import Weights, change_one_weight, in_dtypes, running_weights
 from conformance.placing.made import Made
 from conformance.placing.placed import Placed, SavedOver
 from conformance.placing.whereabouts import whereabouts
@@ -115,7 +117,7 @@ class World(Made):
         """
         try:
             with self.present():
-                placed = self._described(self._place(self.asked("offloaded again")))
+                placed = self.described(self._place(self.asked("offloaded again")))
         except BaseException as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
             return {"at once": Placed(crash=self._crash(error))}
         found = {"at once": self._saved_and_loaded(placed, "again", shards=self.plan.shards)}
@@ -131,7 +133,7 @@ class World(Made):
         shutil.copytree(self.checkpoint, own)
         try:
             with self.present():
-                placed = self._described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
+                placed = self.described(self._place(replace(self.asked("offloaded over"), checkpoint=own)))
                 change_one_weight(placed.model)
                 weights = running_weights(placed.model)
         except BaseException as error:  # noqa: BLE001 - the same was placed before, so this is an outcome, too
@@ -139,6 +141,30 @@ class World(Made):
         before = self.outcome(placed)
         again = self._saved_and_loaded(placed, own.name, shards=self.plan.saved_over == "shards")
         return SavedOver(weights, again, before, self.outcome(placed))
+
+    @cached_property
+    def beside_another(self) -> tuple[Weights, Weights] | None:
+        """A placed model's weights, before and after another of its class was placed with the same folder for the disk.
+
+        None where that one cannot be saved or placed.
+        """
+        asked, saved = self.asked("offloaded beside another"), self.folder / "another"
+        other = in_dtypes(self.copied(), self.dtypes)
+        with torch.no_grad():
+            for weight in other.parameters():
+                weight.mul_(0.5)
+        try:
+            with self.present():
+                model = self._place(asked)
+                before = running_weights(model)
+                checkpoints.save_as(self.plan, other, saved)
+                beside = self._place(replace(asked, model=other, checkpoint=saved))
+                after = running_weights(model)
+        except BaseException as error:  # noqa: BLE001 - the same was placed before: of that another check tells
+            interruption.let_through(error)
+            return None
+        del beside
+        return before, after
 
     def _saved_and_loaded(self, placed: Placed, name: str, *, shards: bool) -> Placed:
         folder = self.folder / name

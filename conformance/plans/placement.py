@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from conformance.case import Case, Plan
-from conformance.plans import placement_fitting
+from conformance.plans import placement_fitting, placement_told
 from conformance.plans.own_generate import OwnGenerateClass
 
 Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
@@ -23,6 +23,9 @@ Mode = Literal[
 Hardware = Literal["sim", "cuda", "mps", "xpu"]
 Stored = Literal["once", "under targets", "every name", "bin"]
 Shards = Literal["", "whole", "shards"]
+Limits = Literal["bytes", "KB", "KiB"]
+Folder = Literal["its own", "none", "shared"]
+Mistake = Literal["", "left out", "misspelt", "no such device"]
 Damage = Literal["weights", "buffer", "untied", "moved", "unmapped", "no copy"]
 LEFT_ON_META = ("weights", "buffer")  # the damage that a decoding shows, too
 MECHANISMS = ("late stop", "crop", "special tokens")
@@ -38,18 +41,22 @@ class PlacementPlan(Plan, family="placement"):
     of a model with a `generate` of its own that takes its place; places: where the parts go, in turn (`whole` takes the
     first, a planned map none); split_tied: a map of parts may put the members of a tied group in different places;
     budget: per cent of the model's size, in the dtype that it is loaded in, that each accelerator, then the CPU, may
-    hold where the loader plans; accelerators: how many are present, of which hardware: simulated, or real ones, for
-    which `sim:N` in a place means the Nth of them; ids: the caller puts the token ids where the embeddings run, or on
-    `model.device` as the documentation says; mode: how it decodes, or the mechanism that is looked at beside plain
-    decoding; stranded: which part is damaged before an audit, by its number; damage: how: its `weights`, or a `buffer`,
-    are left on `meta` with nothing that brings them, a tied weight is `untied`, a weight is `moved` away from where its
-    module runs, a module is `unmapped`, or a hook that brings a weight has `no copy` of it.
+    hold where the loader plans; limits: that is told in bytes, or in words as "40KB"; accelerators: how many are
+    present, of which hardware: simulated, or real ones, for which `sim:N` in a place means the Nth of them; ids: the
+    caller puts the token ids where the embeddings run, or on `model.device` as the documentation says; mode: how it
+    decodes, or the mechanism that is looked at beside plain decoding; stranded: which part is damaged before an audit,
+    by its number; damage: how: its `weights`, or a `buffer`, are left on `meta` with nothing that brings them, a tied
+    weight is `untied`, a weight is `moved` away from where its module runs, a module is `unmapped`, or a hook that
+    brings a weight has `no copy` of it.
 
     Of a loader that reads a checkpoint: stored: a tied weight is in it under its source's name, under the names that
     are tied to that, under all of them, or all is in a file of torch's own format; shards: it is saved in several
     files, and so is what is saved again; loaded_as: the dtype that the loader is asked for (none: the model's);
     spelled: how a map names devices: by words, or as `torch.device`; saved_over: the placed model is saved where it
-    was loaded from, in one file or in several.
+    was loaded from, in one file or in several; folder: what goes to the disk has a folder of its own, or none, or one
+    that it shares with another model that is placed later.
+
+    mistake: the same map with one mistake is to be refused: an entry left out or misspelt, or one without a device.
     """
 
     model: Model = "own"
@@ -59,6 +66,7 @@ class PlacementPlan(Plan, family="placement"):
     places: Annotated[tuple[Place, ...], Field(min_length=1, max_length=8, strict=False)] = ("cpu",)
     split_tied: bool = False
     budget: Annotated[tuple[Annotated[int, Field(ge=1, le=500)], ...], Field(max_length=5, strict=False)] = ()
+    limits: Limits = "bytes"
     accelerators: Annotated[int, Field(ge=0, le=4)] = 0
     hardware: Hardware = "sim"
     offload_buffers: bool = False
@@ -71,6 +79,8 @@ class PlacementPlan(Plan, family="placement"):
     loaded_as: Literal["", "float16", "bfloat16"] = ""
     spelled: Literal["words", "devices"] = "words"
     saved_over: Shards = ""
+    folder: Folder = "its own"
+    mistake: Mistake = ""
 
     @model_validator(mode="after")
     def _some_loader_takes_it(self) -> Self:
@@ -141,17 +151,7 @@ class PlacementPlan(Plan, family="placement"):
 
     def events(self, case: Case, config: Any) -> set[str]:  # noqa: ARG002
         """What the recipe asks for."""
-        found = {f"model: {self.model}", f"loader: {self.loader}", f"map: {self.map}", f"mode: {self.mode}"}
-        found |= {"decodes by itself"} if self.by_itself else set()
-        found |= {f"ids: {self.ids}"} | ({f"accelerators: {self.hardware}"} if self.accelerated else set())
-        found |= {f"stored: {self.stored}", *(f"checkpoint: {name}" for name in self._of_the_checkpoint())}
-        return found | ({f"damage: {self.damage}"} if self.stranded is not None else set())
-
-    def _of_the_checkpoint(self) -> list[str]:
-        """What is not plain about loading and saving, but for how tied weights are stored."""
-        flags = {"in shards": self.shards, "loaded in another dtype": bool(self.loaded_as)}
-        flags |= {"devices as objects": self.spelled == "devices", "saved over itself": bool(self.saved_over)}
-        return [name for name, on in flags.items() if on]
+        return placement_told.events_of(self)
 
     @property
     def runs_out(self) -> bool:
@@ -159,36 +159,21 @@ class PlacementPlan(Plan, family="placement"):
         return self.planned and sum((self.budget or (100,))[: self.accelerators or 1]) < 100
 
     def traits(self) -> tuple[str, ...]:
-        """What a failure needs: the recipe without the numbers and the names of places.
+        """What a failure needs: the recipe without the numbers and the names of places."""
+        return placement_told.traits_of(self)
 
-        All ways to keep weights elsewhere than where they run are one: what needs one of them is met in each. So are
-        all maps of several parts, but that the loader plans one is told beside it.
-        """
-        values = {
-            "model": self.model,
-            "by_itself": self.by_itself,
-            "loader": "from_pretrained" if self.loader in OFFLOADERS else self.loader,
-            "ids": self.ids,
-            "mode": self.mode,
-            "stored": self.stored,
-        }
-        plainest = type(self)()
-        found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
-        flags = {"map of parts": self.map != plainest.map, "planned": self.planned}
-        flags |= {"offloaded": self.offloads or self.runs_out}
-        flags |= {"split tied": self.split_tied, "offloaded buffers": self.offload_buffers}
-        flags |= {"accelerators": self.accelerated, "real accelerators": self.accelerated and not self.simulated}
-        damaged = self.stranded is not None
-        left = damaged and self.damage in LEFT_ON_META
-        flags |= {"left on meta": left, f"damage: {self.damage}": damaged and not left}
-        flags |= dict.fromkeys(self._of_the_checkpoint(), True)
-        return (*found, *(name for name, on in flags.items() if on))
+    @property
+    def alike(self) -> Mapping[str, str]:
+        """An entry that is misspelt is one that is left out, besides."""
+        return {"mistake: misspelt": "mistake: left out"}
 
     def plainer(self) -> Iterator[Self]:
         """Each field back at its default, fewer places, the first part stranded."""
         yield from super().plainer()
         if self.planned:
-            yield self.replace(map="auto") if self.map != "auto" else self.replace(map="parts", budget=())
+            yield (
+                self.replace(map="auto") if self.map != "auto" else self.replace(map="parts", budget=(), limits="bytes")
+            )
         if len(self.places) > 1:
             yield self.replace(places=self.places[:1])
             yield self.replace(places=self.places[: len(self.places) // 2 + 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from unittest.mock import patch
 import torch
 from transformers.cache_utils import DynamicLayer
 
+from conformance.placing.mistakes import NO_DEVICE
 from conformance.reference.bringing import hooks_of
 from conformance.subjects.reference import Reference
 from zoo.placements import Placer
@@ -22,8 +24,8 @@ class RaisesTheLimits(Reference):
     name = "raises-the-limits"
 
     def planned(self, recipe: Any) -> Any:
-        for place in recipe.max_memory or ():
-            recipe.max_memory[place] *= 2
+        for place, size in (recipe.limits or {}).items():
+            recipe.max_memory[place] = 2 * size
         return super().planned(recipe)
 
 
@@ -85,6 +87,70 @@ class LeavesMoreThreads(Placer):
 
     def spoil(self, model: Any) -> None:  # noqa: ARG002
         torch.set_num_threads(2)
+
+
+class WritesWhereItWasTold(Placer):
+    """Keeps what is offloaded in files called by the weight alone, and puts them in the folder that it is given."""
+
+    name = "writes-where-it-was-told"
+
+    def place(self, recipe: Any) -> Any:
+        model = super().place(recipe)
+        if recipe.offload_folder is not None:
+            folder = Path(recipe.offload_folder) / "own"
+            folder.mkdir(exist_ok=True)
+            for name, weight in recipe.model.named_parameters():
+                torch.save(weight.detach(), folder / name)
+            for module in model.modules():
+                for hook in hooks_of(module):
+                    if getattr(hook, "weights_map", None) is not None:
+                        hook.weights_map = _InFiles(folder, getattr(hook.weights_map, "prefix", ""))
+        return model
+
+
+class _InFiles(Mapping[str, torch.Tensor]):
+    """Weights in files of their names, in a folder."""
+
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.folder, self.prefix = folder, prefix
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return torch.load(self.folder / f"{self.prefix}{name}")
+
+    def __iter__(self) -> Iterator[str]:
+        return (file.name.removeprefix(self.prefix) for file in self.folder.iterdir())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class TakesAnyMap(Placer):
+    """Puts what a wrong map leaves out on the first device of the rest, and its values are lost."""
+
+    name = "takes-any-map"
+
+    def place(self, recipe: Any) -> Any:
+        if isinstance(recipe.device_map, str):
+            return super().place(recipe)
+        names = {name.rpartition(".")[0] for name in recipe.model.state_dict()}
+        known = {
+            name: place for name, place in recipe.device_map.items() if place != NO_DEVICE and _is_part(recipe, name)
+        }
+        lost = sorted(name for name in names if not any(_within(name, entry) for entry in known))
+        if not lost:
+            return super().place(recipe)
+        for name, weight in recipe.model.named_parameters():
+            if any(_within(name, entry) for entry in lost):
+                weight.data.zero_()
+        return super().place(replace(recipe, loader="dispatch_model", device_map={"": "cpu"}))
+
+
+def _is_part(recipe: Any, name: str) -> bool:
+    return any(_within(one, name) for one in recipe.model.state_dict())
+
+
+def _within(name: str, entry: str) -> bool:
+    return entry in ("", name) or name.startswith(f"{entry}.")
 
 
 class Freezes(Placer):

@@ -45,6 +45,22 @@ FAULTS = (
         steered=ON_THE_DISK,
     ),
     Fault(TORCH, seen(("changed", "process.threads")), placed_leaves.LeavesMoreThreads),
+    Fault(
+        "placing-another-leaves-the-first",
+        seen(("changed", "weights")),
+        placed_leaves.WritesWhereItWasTold,
+        examples=200,
+        rare=True,
+        steered=steered({**PLAIN, "places": ("disk",), "folder": "shared"}),
+    ),
+    Fault(
+        "wrong-map-is-refused",
+        seen(("silent", "map: no entry"), ("silent", "map: no such device")),
+        placed_leaves.TakesAnyMap,
+        examples=200,
+        rare=True,
+        steered=steered({**CPU_AND_DISK, "mistake": "misspelt"}),
+    ),
     Fault("placement-changes-no-config", seen(("changed", "frozen")), placed_leaves.Freezes),
     Fault("placement-changes-no-config", seen(("changed", "config.pad_token_id")), placed_leaves.EditsConfigWhenItRuns),
     Fault(

@@ -12,7 +12,8 @@ LOGITS = ("values", "logits")
 PLAIN: dict[str, Any] = {
     "model": "own", "by_itself": "", "loader": "from_pretrained", "map": "whole", "places": ("cpu",), "accelerators": 0,
     "hardware": "sim", "split_tied": False, "ids": "embeddings", "mode": "plain", "stranded": None, "damage": "weights",
-    "stored": "once", "shards": False, "loaded_as": "", "spelled": "words", "saved_over": "",
+    "stored": "once", "shards": False, "loaded_as": "", "spelled": "words", "saved_over": "", "limits": "bytes",
+    "folder": "its own", "mistake": "",
 }  # fmt: skip
 ON_THE_DISK = steered({**PLAIN, "places": ("disk",)})
 PLANNED = steered({**PLAIN, "map": "auto", "budget": (60,)})

@@ -70,14 +70,18 @@ def _place(recipe: Recipe) -> str:
     buffers = ", offload_buffers=True" if recipe.offload_buffers else ""
     if recipe.loader == "from_pretrained":
         memory = f", max_memory={_text(recipe.max_memory)}" if recipe.max_memory else ""
-        how = f"device_map={_map(recipe)}{memory}, offload_folder=off{buffers}, {_kept(recipe)}"
+        how = f"device_map={_map(recipe)}{memory}, offload_folder={_folder(recipe)}{buffers}, {_kept(recipe)}"
         return f"lambda model, folder, off: type(model).from_pretrained(folder, {how}).eval()"
     if recipe.loader == "dispatch_model":
-        how = f"{_map(recipe)}, offload_dir=off{buffers}, skip_keys=model._skip_keys_device_placement"
+        how = f"{_map(recipe)}, offload_dir={_folder(recipe)}{buffers}, skip_keys=model._skip_keys_device_placement"
         return f"lambda model, folder, off: accelerate.dispatch_model(model, {how})"
     given = "model, off" if recipe.loader == "disk_offload" else "model"
     how = f'execution_device=torch.device("cpu"){buffers}'
     return f"lambda model, folder, off: accelerate.{recipe.loader}({given}, {how})"
+
+
+def _folder(recipe: Recipe) -> str:
+    return "None" if recipe.offload_folder is None else "off"
 
 
 def _load(recipe: Recipe) -> str:
