@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from conformance.case import Case, case_from_dict
+from conformance.causes import in_other_circumstances, of_several_types
 from conformance.files import write_atomically
-from conformance.signature import Key, Signature, in_any_copy, traits
-from conformance.verdicts import STEP_TOO_MANY, WITHOUT_A_COPY
+from conformance.signature import Key, Signature, traits
 
-FED_A_STRANGE_PAD = "plan pad_beyond"  # the need by which a token that no embedding has is told from a full table
 PART_OF = "part-of"  # the file in a finding's folder that names the finding which explains it
 
 
@@ -111,60 +109,36 @@ class Findings:
                 shutil.rmtree(self.folder / name)
 
     def merge(self) -> None:
-        """Drop each finding that another one accounts for: marked so, or the same but with less that it needs; and of
-        the findings of several types that have one cause, all but the smallest, which names the types.
+        """Drop each finding that another one accounts for: marked so, or the same but with less that it needs. And of
+        the findings that have one cause on several types, all but the smallest, which names the types; in several
+        circumstances, all but the one that needs the least, which names what else they were met with.
         """
         self._drop_parts()
         found = list(self)
         for finding in found:
             if any(other.signature.accounts_for(finding.signature) for other in found):
                 shutil.rmtree(self.folder / finding.id)
-        for alike in _of_one_cause(list(self)):
+        for alike in of_several_types(list(self)):
             smallest, *others = sorted(alike, key=lambda finding: size_of(finding.case))
             types = sorted({other.case.model_name for other in others})
-            self.update(replace(smallest, notes=(*smallest.notes, f"the same on {', '.join(types)}")))
-            for other in others:
-                shutil.rmtree(self.folder / other.id)
+            self._keep_one(smallest, others, f"the same on {', '.join(types)}")
+        for first, *others in in_other_circumstances(list(self)):
+            needs = {need for other in others for need in other.signature.needs}
+            more = sorted(needs - {*first.signature.needs})
+            self._keep_one(first, others, f"met with {', '.join(more)} as well" if more else "")
+
+    def _keep_one(self, kept: Finding, others: Iterable[Finding], note: str) -> None:
+        """Drop findings of which another one tells, with a note of what they show beside it."""
+        if note:
+            self.update(replace(kept, notes=(*kept.notes, note)))
+        for other in others:
+            shutil.rmtree(self.folder / other.id)
 
     def update(self, finding: Finding) -> None:
         """Replace a stored finding, its case unchanged."""
         write_atomically(
             self.folder / finding.id / "finding.json", json.dumps(finding.to_dict(), indent=1, sort_keys=True) + "\n"
         )
-
-
-def _of_one_cause(findings: list[Finding]) -> list[list[Finding]]:
-    """The findings of several types that differ in nothing but the type, where what they show is not of its own."""
-    alike: dict[tuple[Any, ...], list[Finding]] = {}
-    for finding in findings:
-        cause = _cause(finding)
-        if finding.signature.scope != "any" and cause is not None:
-            alike.setdefault(cause, []).append(finding)
-    return [group for group in alike.values() if len(group) > 1]
-
-
-def _cause(finding: Finding) -> tuple[Any, ...] | None:
-    """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
-    and quoted names; why a hook has no copy of a weight; what the weights are called that came apart; or that a step
-    more was taken than there is room for, in the cache or in a table of the model's own, or was fed a pad id that no
-    embedding has. None where there is nothing: other values may have any cause.
-    """
-    signature = finding.signature
-    if signature.field == STEP_TOO_MANY:
-        return signature.check, signature.field, signature.raised_in_own_code, FED_A_STRANGE_PAD in signature.needs
-    if signature.raised_by_shared_code:
-        return signature.key, signature.needs, _without_names(in_any_copy(finding.got))
-    if signature.field == WITHOUT_A_COPY:
-        return signature.key, signature.needs, re.sub(r"^[^:]*:|\(\d+ in all\)", "", finding.got)
-    if signature.kind == "untied":
-        weights = frozenset(re.findall(r"\.(\w+)(?= |$)", finding.got))
-        return (signature.key, signature.needs, weights) if weights else None
-    return None
-
-
-def _without_names(message: str) -> str:
-    """A message without numbers and quoted names, however many there are of them in a row."""
-    return re.sub(r"#(\W+#)+", "#", re.sub(r"'[^']*'|\d+", "#", message))
 
 
 @contextmanager

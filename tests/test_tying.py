@@ -237,7 +237,7 @@ def carelessly(pattern, names):
 @pytest.mark.parametrize(
     ("pairs", "meaning", "seen"),
     [
-        ([ATTENTION], carelessly, [("tied", "more than said")]),
+        ([ATTENTION], carelessly, [("tied", "names that begin alike")]),
         ([ATTENTION], matching, []),
         ([ATTENTION, NORM], carelessly, []),
     ],

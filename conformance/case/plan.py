@@ -62,6 +62,12 @@ class Plan(Record):
         """Needs of which any does as well as another in this family: name → what they are called together."""
         return {}
 
+    def is_circumstance(self, need: str) -> bool:  # noqa: ARG002
+        """Whether a need says where a failure was met, and not what it is: of two exceptions that are otherwise told
+        alike and need the same, it makes no two causes.
+        """
+        return False
+
     def plainer(self) -> Iterator[Self]:
         """Plans with one part plainer than here: each field back at its default."""
         plainest = type(self)()

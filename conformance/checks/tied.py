@@ -23,7 +23,7 @@ from conformance.runs import Runs
 from conformance.sharing import are_one, beyond, place_of, shared
 from conformance.snapshots import same
 from conformance.tying import Group, subclass
-from conformance.verdicts import Comparison, Difference
+from conformance.verdicts import BEGINS_ALIKE, Comparison, Difference
 
 TIED = family(
     "tied",
@@ -66,7 +66,8 @@ def tied_groups_stay_tied(runs: Runs) -> Comparison:
             return Comparison.of(Difference("untied", stage, "one tensor under every name", _names(apart), stage))
         if more := _more_than_said(runs.scenario, made):
             got = f"{' and '.join(more)} are one, and no pair says so"
-            return Comparison.of(Difference("tied", "more than said", "a tensor each", got, stage))
+            field = BEGINS_ALIKE if _begin_alike(runs.scenario, more) else "more than said"
+            return Comparison.of(Difference("tied", field, "a tensor each", got, stage))
     for rule in (_checkpoint, _reloaded_values, _decoding):
         found = rule(runs)
         if found.differences:
@@ -81,6 +82,14 @@ def _more_than_said(scenario: Scenario, made: Any) -> tuple[str, ...]:
         return ()
     by_itself = shared(subclass(scenario.tied_class.__mro__[1], ())(scenario.tying_config()))
     return beyond([*said, *by_itself], made)
+
+
+def _begin_alike(scenario: Scenario, names: tuple[str, ...]) -> bool:
+    """Whether a pair names a module whose name only begins that of one that has such a weight: `attn`, `attn_norm`."""
+    said = {one for pair in scenario.case.model.tied for one in pair if not one.endswith(r"\.")}
+    return any(
+        re.match(rf"(?:{one})(?=\w)", name) and not re.match(rf"(?:{one})\.", name) for one in said for name in names
+    )
 
 
 def _crashed(runs: Runs, stage: str, crash: Crash) -> Comparison:

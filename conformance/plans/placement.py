@@ -117,7 +117,7 @@ class PlacementPlan(Plan, family="placement"):
     def on_model_of(self, other: Plan | None) -> Self:
         """The same plan with the class that another names; ties of the case's own type stay."""
         if isinstance(other, PlacementPlan) and other.own_generate:
-            return self.replace(model=other.model, by_itself=other.by_itself)
+            return placement_fitting.fitted(self.replace(model=other.model, by_itself=other.by_itself))
         return self.replace(model="own" if self.model == "diffusion gemma" else self.model, by_itself="")
 
     @property
@@ -166,6 +166,10 @@ class PlacementPlan(Plan, family="placement"):
     def alike(self) -> Mapping[str, str]:
         """An entry that is misspelt is one that is left out, besides."""
         return {"mistake: misspelt": "mistake: left out"}
+
+    def is_circumstance(self, need: str) -> bool:
+        """Where parts are, and in what form they were stored."""
+        return placement_told.is_circumstance(need)
 
     def plainer(self) -> Iterator[Self]:
         """Each field back at its default, fewer places, the first part stranded."""

@@ -17,6 +17,11 @@ def idle(plan: PlacementPlan) -> Iterator[tuple[str, str]]:
     """Each field that says what another one keeps from being done → a line that names both."""
     if plan.by_itself and plan.model != "own":
         yield "model", f"plan.model is {plan.model}, and plan.by_itself is another model; valid with it: own"
+    if plan.own_generate and plan.mode != "plain":
+        yield (
+            "mode",
+            f"plan.mode is {plan.mode}, and {plan.model_class} decodes in a way of its own; valid with it: plain",
+        )
     yield from _beside_the_loader(plan)
     yield from _beside_the_map(plan)
     if plan.damage != "weights" and (lacking := _undamaged(plan)):

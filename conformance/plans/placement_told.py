@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from conformance.plans.placement import PlacementPlan
 
+CIRCUMSTANCES = ("map of parts", "planned", "accelerators", "offloaded", "offloaded buffers", "in shards")
 OFFLOADERS = ("cpu_offload", "disk_offload")
 LEFT_ON_META = ("weights", "buffer")
+
+
+def is_circumstance(need: str) -> bool:
+    """Whether a need says where parts are, or in what form they were stored."""
+    return need in CIRCUMSTANCES or need.startswith(("stored: ", "folder: "))
 
 
 def events_of(plan: PlacementPlan) -> set[str]:
@@ -37,8 +43,7 @@ def traits_of(plan: PlacementPlan) -> tuple[str, ...]:
     all maps of several parts, but that the loader plans one is told beside it.
     """
     values = {
-        "model": plan.model,
-        "by_itself": plan.by_itself,
+        "model": "own" if plan.own_generate else plan.model,
         "loader": "from_pretrained" if plan.loader in OFFLOADERS else plan.loader,
         "ids": plan.ids,
         "mode": plan.mode,
@@ -49,6 +54,7 @@ def traits_of(plan: PlacementPlan) -> tuple[str, ...]:
     plainest = type(plan)()
     found = [f"{name}: {value}" for name, value in values.items() if value != getattr(plainest, name)]
     flags = {"map of parts": plan.map != plainest.map, "planned": plan.planned}
+    flags |= {"decodes by itself": plan.own_generate}  # by which class, the scope of a finding says
     flags |= {"offloaded": plan.offloads or plan.runs_out, "limits in words": plan.limits != plainest.limits}
     flags |= {"split tied": plan.split_tied, "offloaded buffers": plan.offload_buffers}
     flags |= {"accelerators": plan.accelerated, "real accelerators": plan.accelerated and not plan.simulated}

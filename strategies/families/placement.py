@@ -47,10 +47,11 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     if prompt.images:  # which only the case's own type sees
         modes = tuple(mode for mode in modes if mode not in WITHOUT_IMAGES)
         kinds = tuple(kind for kind in kinds if kind != GEMMA)
+    kind = draw(st.sampled_from(kinds))
     return placed.replace(
         by_itself=draw(st.sampled_from(sorted(recipes()))) if by_itself else "",
-        model=draw(st.sampled_from(kinds)),
+        model=kind,
         hardware=draw(st.sampled_from(REAL)) if accelerators and draw(rarely(True, False, one_in=24)) else "sim",
         ids=draw(rarely("model.device", "embeddings", one_in=2 if on_the_disk else 4)),
-        mode=draw(st.sampled_from(modes)),
+        mode="plain" if by_itself or kind == GEMMA else draw(st.sampled_from(modes)),
     )

@@ -17,7 +17,7 @@ FAULTS = (
     ),
     Fault(
         TIED,
-        _seen(("tied", "more than said"), ("untied", "making")),
+        _seen(("tied", "more than said"), ("tied", "names that begin alike"), ("untied", "making")),
         planted=planted.tying_takes_the_neighbour,
         also={WRONG: "the release itself accepts a second source"},
     ),
