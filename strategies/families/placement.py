@@ -41,9 +41,9 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
     accelerators = draw(st.sampled_from((0, 0, 0, 1, 2, 2, 3)))
     placed = draw(placements(accelerators=(accelerators, accelerators)))
     on_the_disk = not accelerators and placed.places[:1] == ("disk",) and placed.map == "whole"
-    modes = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
+    modes: tuple[str, ...] = ON_THE_DISK if on_the_disk else SEVERAL if accelerators > 1 else MODES
     by_itself = not accelerators and not prompt.images and draw(rarely(True, False, one_in=12))
-    kinds = ("own",) if by_itself else TIED if placed.damage == "untied" else MODELS
+    kinds: tuple[str, ...] = ("own",) if by_itself else TIED if placed.damage == "untied" else MODELS
     if prompt.images:  # which only the case's own type sees
         modes = tuple(mode for mode in modes if mode not in WITHOUT_IMAGES)
         kinds = tuple(kind for kind in kinds if kind != GEMMA)
