@@ -31,6 +31,7 @@ from conformance.reference.planner import DoesNotFit
 from conformance.reference.tying import declared_pairs
 from conformance.simulation.ledger import OutOfMemory
 from conformance.strategies.cases import cases
+from conformance.strategies.families.placement import WITHOUT_IMAGES
 from conformance.subjects.installed import Installed
 from conformance.subjects.reference import Reference
 
@@ -288,6 +289,7 @@ IDLE = (
     ({"split_tied": True}, "plan.split_tied is of no effect with plan.map whole; valid for it: parts"),
     ({"folder": "shared", "loader": "dispatch_model"}, "plan.folder is shared, and dispatch_model is given one for"),
     ({"mistake": "misspelt"}, "plan.mistake is one in a map of parts, and plan.map is whole"),
+    ({"by_itself": "WhisperForConditionalGeneration", "mode": "lookup"}, "plan.mode is lookup, and WhisperFor"),
     ({"limits": "KB", "map": "parts"}, "plan.limits is KB, and plan.map parts is planned within no limits"),
     ({"damage": "buffer"}, "plan.damage is buffer, and plan.stranded does not say which one"),
     ({"damage": "moved", "stranded": 0}, "plan.damage is moved, and there is one device only"),
@@ -319,13 +321,19 @@ def test_what_is_plainer_is_never_refused():
     assert len([Scenario(case) for case in plainer_cases(small_case(family="placement", plan=plan))]) > 10
 
 
-def test_no_plan_is_drawn_that_says_something_in_vain():
+@pytest.mark.parametrize("architecture", ["llama", "llava"])
+def test_no_plan_is_drawn_that_says_something_in_vain(architecture):
+    seen = set()
+
     @exploring(150)
-    @given(cases("placement", "llama"))
+    @given(cases("placement", architecture))
     def draw(case):
         assert case.plan.contradiction(case, 64) is None
+        seen.add(case.prompt.images > 0)
+        assert not (case.prompt.images and (case.plan.own_generate or case.plan.mode in WITHOUT_IMAGES))
 
     draw()
+    assert seen == ({False, True} if architecture == "llava" else {False})
 
 
 @pytest.mark.parametrize("damage", ["untied", "moved", "unmapped", "no copy"])

@@ -87,6 +87,10 @@ def test_a_refusal_that_names_nothing_is_not_enough(mistake):
     assert judged(WRONG, RefusesVaguely(), **CPU_AND_DISK, mistake=mistake) == ("fail", [field])
 
 
+def test_what_a_class_never_saves_is_made_anew():
+    assert judged("save-and-reload-keeps-ties", Installed(), "marian:seq2seq", loader="dispatch_model") == ("pass", [])
+
+
 def test_two_models_share_a_folder():
     plan = {"places": ("disk",), "folder": "shared"}
     assert judged(BESIDE, placed_leaves.WritesWhereItWasTold(), **plan) == ("fail", ["weights"])

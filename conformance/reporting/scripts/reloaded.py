@@ -21,7 +21,8 @@ def lost(model: Any, base: Any) -> dict[str, str]:
     folder = tempfile.mkdtemp()
     model.save_pretrained(folder, **SHARDS)
     again = type(base).from_pretrained(folder, dtype=base.dtype).state_dict()
-    return {n: "differs" for n, w in base.state_dict().items() if n not in again or not torch.equal(w, again[n])}
+    saved = {n: w for n, w in base.state_dict().items() if n not in (base._keys_to_ignore_on_save or ())}
+    return {n: "differs" for n, w in saved.items() if n not in again or not torch.equal(w, again[n])}
 
 
 def texts() -> tuple[dict[str, str], dict[str, str]]:
