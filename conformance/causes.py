@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from conformance.findings import Finding
 
 FED_A_STRANGE_PAD = "plan pad_beyond"  # the need by which a token that no embedding has is told from a full table
+# What is said of tensors on several devices by whoever is the first to meet them.
+SEVERAL_DEVICES = re.compile(r"Expected all tensors to be on the same device")
 # What is said of a tensor on `meta` by whoever is the first to ask it for values.
 WITHOUT_VALUES = re.compile(
     r"cannot be called on meta tensors|Cannot copy out of meta tensor|is on the meta device|Tensor on device meta"
@@ -75,10 +77,18 @@ def _by_needs(finding: Finding) -> tuple[int, bool, int, str]:
 
 
 def _is_told_by(one: Finding, other: Finding) -> bool:
-    """Whether another exception is one that needs no more. What shared code raises on any type is so on each."""
-    everywhere = one.signature.scope == "any" and one.signature.raised_by_shared_code and not _asks_in_vain(one)
-    alike = everywhere or one.signature.scope == other.signature.scope
-    return alike and _told(one) == _told(other) and _core(one) <= _core(other)
+    """Whether another exception is one that needs no more. What shared code raises on any type is so on each.
+
+    Where tensors on several devices meet in any type for something that is needed, as a map that splits what is tied,
+    they do for that in each, in whatever code of it.
+    """
+    if not _core(one) <= _core(other):
+        return False
+    anywhere, everywhere = one.signature.scope == "any", one.signature.raised_by_shared_code and not _asks_in_vain(one)
+    if _told(one) == _told(other) and (one.signature.scope == other.signature.scope or (anywhere and everywhere)):
+        return True
+    meet = one.signature.check == other.signature.check and all(SEVERAL_DEVICES.search(f.got) for f in (one, other))
+    return anywhere and meet and bool(_core(one))
 
 
 def _asks_in_vain(finding: Finding) -> bool:

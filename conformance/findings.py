@@ -123,9 +123,11 @@ class Findings:
             types = sorted({other.case.model_name for other in others})
             self._keep_one(smallest, others, f"the same on {', '.join(types)}")
         for first, *others in in_other_circumstances(list(self)):
-            needs = {need for other in others for need in other.signature.needs}
-            more = sorted(needs - {*first.signature.needs})
-            self._keep_one(first, others, f"met with {', '.join(more)} as well" if more else "")
+            needs = {need for other in others for need in other.signature.needs} - {*first.signature.needs}
+            elsewhere = {other.case.model_name for other in others} - {first.case.model_name}
+            with_more = f"met with {', '.join(sorted(needs))} as well" if needs else ""
+            on_more = f"the same on {', '.join(sorted(elsewhere))}" if elsewhere else ""
+            self._keep_one(first, others, "; ".join(filter(None, (with_more, on_more))))
 
     def _keep_one(self, kept: Finding, others: Iterable[Finding], note: str) -> None:
         """Drop findings of which another one tells, with a note of what they show beside it."""

@@ -75,6 +75,18 @@ def test_what_shared_code_raises_on_any_type_is_so_on_each(raised_in, count, fol
     assert len(kept_after_merging(folder, crash(said, "accelerators", raised_in=raised_in), own)) == count
 
 
+@pytest.mark.parametrize(("needs", "count"), [(("accelerators", "split tied"), 1), (("accelerators",), 2)])
+def test_tensors_that_meet_for_a_reason_do_so_in_the_code_of_any_type(needs, count, folder):
+    """Without a reason it may be any: the code of a type that reads a weight of another module, for one."""
+    said, hooks = DEVICES.format("sim:0", "sim:1"), "RuntimeError in hooks.new_forward"
+    own = {"architecture": "gpt2", "scope": "gpt2", "raised_in": "RuntimeError in modeling_gpt2.forward"}
+    made = (crash(said, *needs, raised_in=hooks), crash(said, *needs, "model: tied blocks", **own))
+    kept = kept_after_merging(folder, *made)
+    assert len(kept) == count
+    if count == 1:
+        assert kept[0].notes == ("met with model: tied blocks as well; the same on gpt2",)
+
+
 def test_names_that_begin_alike_are_one_cause_whatever_they_are(folder):
     made = [
         replace(finding(small_case(name), kind="tied", field=BEGINS_ALIKE, scope=name), got=got)
