@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from conformance.signature import in_any_copy
-from conformance.verdicts import BEGINS_ALIKE, STEP_TOO_MANY, WITHOUT_A_COPY
+from conformance.verdicts import BEGINS_ALIKE, OF_ANOTHER, STEP_TOO_MANY, WITHOUT_A_COPY
 
 if TYPE_CHECKING:
     from conformance.findings import Finding
@@ -22,11 +22,15 @@ WITHOUT_VALUES = re.compile(
 
 
 def of_several_types(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings of several types that differ in nothing but the type, where what they show is not of its own."""
+    """The findings of several types that differ in nothing but the type, where what they show is not of its own.
+
+    Which weights are written anew, and take the place of another model's, is a type's own, and how they do it is not.
+    """
     alike: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
         cause = _cause(finding)
-        if finding.signature.scope != "any" and cause is not None:
+        own = finding.signature.scope != "any" or finding.signature.field == OF_ANOTHER
+        if own and cause is not None:
             alike.setdefault(cause, []).append(finding)
     return [group for group in alike.values() if len(group) > 1]
 
@@ -34,15 +38,17 @@ def of_several_types(findings: Iterable[Finding]) -> list[list[Finding]]:
 def _cause(finding: Finding) -> tuple[Any, ...] | None:
     """What names the cause, whatever the type: the message of an exception of code that types share, but for numbers
     and quoted names; why a hook has no copy of a weight; what the weights are called that came apart; that weights are
-    one whose names begin as those that are tied; or that a step more was taken than there is room for, in the cache or
-    in a table of the model's own, or was fed a pad id that no embedding has. None where there is nothing: other values
-    may have any cause.
+    one whose names begin as those that are tied, or have taken the place of another model's; or that a step more was
+    taken than there is room for, in the cache or in a table of the model's own, or was fed a pad id that no embedding
+    has. None where there is nothing: other values may have any cause.
     """
     signature = finding.signature
     if signature.field == STEP_TOO_MANY:
         return signature.check, signature.field, signature.raised_in_own_code, FED_A_STRANGE_PAD in signature.needs
     if signature.raised_by_shared_code:
         return signature.key, signature.needs, _without_names(in_any_copy(finding.got))
+    if signature.field == OF_ANOTHER:
+        return (signature.key,)
     if signature.field == BEGINS_ALIKE:
         return signature.key, signature.needs
     if signature.field == WITHOUT_A_COPY:

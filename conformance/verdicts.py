@@ -14,6 +14,7 @@ KINDS = frozenset(
 )
 STEP_TOO_MANY = "step too many"  # the field of an exception that only a step beyond what fits raises
 BEGINS_ALIKE = "names that begin alike"  # the field of weights that are one as their names begin as others'
+OF_ANOTHER = "weights of another model"  # the field of weights that another model's have taken the place of
 WITHOUT_A_COPY = "copies of hooks"  # the field of weights that a hook is to bring and has not got
 
 

@@ -9,7 +9,7 @@ from test_findings import finding, kept_after_merging
 from toolbox import small_case
 
 from conformance.plans.placement import PlacementPlan
-from conformance.verdicts import BEGINS_ALIKE
+from conformance.verdicts import BEGINS_ALIKE, OF_ANOTHER
 
 DEVICES = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
 VALUES = (
@@ -94,6 +94,14 @@ def test_names_that_begin_alike_are_one_cause_whatever_they_are(folder):
     ]
     assert len(kept_after_merging(folder, *made)) == 1
     assert len(kept_after_merging(folder / "other", *(_more(one) for one in made))) == 2
+
+
+def test_weights_that_another_models_replace_are_one_cause_whatever_they_are(folder):
+    made = [
+        finding(small_case(name), kind="changed", field=OF_ANOTHER, scope=scope, needs=(need,))
+        for name, scope, need in (("llama", "any", "stored: bin"), ("gpt2", "gpt2", "offloaded"))
+    ]
+    assert len(kept_after_merging(folder, *made)) == 1
 
 
 def _more(one):

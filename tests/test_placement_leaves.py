@@ -93,7 +93,7 @@ def test_what_a_class_never_saves_is_made_anew():
 
 def test_two_models_share_a_folder():
     plan = {"places": ("disk",), "folder": "shared"}
-    assert judged(BESIDE, placed_leaves.WritesWhereItWasTold(), **plan) == ("fail", ["weights"])
+    assert judged(BESIDE, placed_leaves.WritesWhereItWasTold(), **plan) == ("fail", ["weights of another model"])
     for right in (Installed(), Reference()):
         assert judged(BESIDE, right, **plan) == ("pass", [])
         assert judged(BESIDE, right, places=("cpu",), folder="shared") == ("not-applicable", [])

@@ -7,14 +7,15 @@ from typing import Any
 from conformance import interruption
 from conformance.checks.placement import PLACEMENT
 from conformance.outcome import Crash
-from conformance.placing.comparing import compare_calls, other_weights
+from conformance.placing.comparing import compare_calls
 from conformance.placing.devices import bound_of
 from conformance.placing.guards import can_run, cannot_be_had, is_whole, of
 from conformance.placing.mistakes import mistaken, of_it, told_by
 from conformance.placing.on_planned_map import on_its_own_map
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
-from conformance.verdicts import Comparison, Difference
+from conformance.snapshots import same
+from conformance.verdicts import OF_ANOTHER, Comparison, Difference
 
 # An entry with another name is also one that is not there.
 SEEN_AS = {"left out": "no entry", "misspelt": "no entry", "no such device": "no such device"}
@@ -70,10 +71,13 @@ def placing_another_leaves_the_first(runs: Runs) -> Comparison:
     found = of(runs).beside_another
     if found is None:
         return Comparison(not_applicable="another model cannot be placed beside it")
-    before, after = found
-    wrong = other_weights(before, after)
-    lost = sorted(before.keys() - after.keys())
-    if wrong or lost:
-        got = wrong or f"{lost[0]} is there no longer"
-        return Comparison.of(Difference("changed", "weights", "as before another was placed", got))
+    before, after, others = found
+    expected = "as before another was placed"
+    for name in sorted(before):
+        if name not in after:
+            return Comparison.of(Difference("changed", "weights", expected, f"{name} is there no longer"))
+        if not same(before[name], after[name]):
+            taken = name in others and same(after[name], others[name])
+            field, got = (OF_ANOTHER, "the other model's") if taken else ("weights", "other")
+            return Comparison.of(Difference("changed", field, expected, f"{name} has {got} values"))
     return Comparison()

@@ -143,10 +143,9 @@ class World(Made):
         return SavedOver(weights, again, before, self.outcome(placed))
 
     @cached_property
-    def beside_another(self) -> tuple[Weights, Weights] | None:
-        """A placed model's weights, before and after another of its class was placed with the same folder for the disk.
-
-        None where that one cannot be saved or placed.
+    def beside_another(self) -> tuple[Weights, Weights, Weights] | None:
+        """A placed model's weights, before and after another of its class was placed with the same folder for the disk,
+        and that one's. None where that cannot be saved or placed.
         """
         asked, saved = self.asked("offloaded beside another"), self.folder / "another"
         other = in_dtypes(self.copied(), self.dtypes)
@@ -159,12 +158,10 @@ class World(Made):
                 before = running_weights(model)
                 checkpoints.save_as(self.plan, other, saved)
                 beside = self._place(replace(asked, model=other, checkpoint=saved))
-                after = running_weights(model)
+                return before, running_weights(model), running_weights(beside)
         except BaseException as error:  # noqa: BLE001 - the same was placed before: of that another check tells
             interruption.let_through(error)
             return None
-        del beside
-        return before, after
 
     def _saved_and_loaded(self, placed: Placed, name: str, *, shards: bool) -> Placed:
         folder = self.folder / name

@@ -47,7 +47,7 @@ FAULTS = (
     Fault(TORCH, seen(("changed", "process.threads")), placed_leaves.LeavesMoreThreads),
     Fault(
         "placing-another-leaves-the-first",
-        seen(("changed", "weights")),
+        seen(("changed", "weights of another model")),
         placed_leaves.WritesWhereItWasTold,
         examples=200,
         rare=True,
