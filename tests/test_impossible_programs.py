@@ -19,6 +19,7 @@ from conformance.strategies.cases import cases
 
 PREFILL, FEED = {"op": "prefill"}, {"op": "feed", "tokens": [5, 6]}
 REPEAT = {"op": "repeat", "count": 8}
+AGAIN, NEW_BATCH = [PREFILL, {"op": "reset"}], {"op": "prefill", "rows": [0, 0, 0]}
 IMPOSSIBLE = {
     "nothing is fed": ([{"op": "record"}], r"0: nothing is ever fed to the cache of record"),
     "nothing is fed to the second": ([PREFILL, {"op": "fresh"}, {"op": "record"}], r"2: nothing is ever fed"),
@@ -33,6 +34,11 @@ IMPOSSIBLE = {
     "no tokens": ([PREFILL, {"op": "feed"}], r"1: feed\(\) is of no effect: it has no tokens"),
     "filled twice": ([PREFILL, PREFILL], r"1: prefill\(\) is of no effect: the cache is filled already"),
     "moved after a reset": ([PREFILL, {"op": "reset"}, REPEAT], r"2: repeat\(8\) is of no effect: the cache is empty"),
+    "rows of a new cache": ([NEW_BATCH], r"0: prefill\(0, 0, 0\) is of no effect: a new cache is for all rows"),
+    "no such row of the prompt": (
+        [*AGAIN, {"op": "prefill", "rows": [0, 1]}],
+        r"2: prefill\(0, 1\) is of no effect: the prompt has no row 1",
+    ),
     "what it does not take": (
         [PREFILL, {"op": "crop", "tokens": [3]}],
         r"1: crop\(3\) is of no effect: it takes no tokens",
@@ -44,6 +50,7 @@ POSSIBLE = {
     "an empty cache first": [{"op": "record"}, {"op": "crop", "count": 5}, PREFILL, FEED],
     "of nothing": [PREFILL, {"op": "crop"}],
     "an empty cache alone": [{"op": "crop", "count": 5}],
+    "another batch after a reset": [*AGAIN, NEW_BATCH, {"op": "select", "rows": [2]}],
     "a row that was repeated": [PREFILL, {"op": "repeat", "count": 2}, {"op": "select", "rows": [1]}],
 }
 
@@ -79,6 +86,13 @@ def test_a_program_is_brought_to_fit():
     assert fitting(program, 1) == (Op(), *moved[:2])
     assert fitting(program, 2) == (Op(), Op(op="select", rows=(1, 0)))
     assert not nonsense(fitting(program, 2), 2)
+
+
+def test_a_batch_after_a_reset_is_brought_to_fit():
+    again = (Op(), Op(op="reset"), Op(rows=(0, 1, 3)), Op(op="select", rows=(2,)))
+    assert fitting(again, 2) == (*again[:2], Op(rows=(0, 1, 1)), again[3])
+    assert fitting(again, 2, keeps=True)[3] == Op(op="select", rows=(0,)), "a static cache stays of two rows"
+    assert fitting(again[2:], 2) == (Op(), Op(op="select", rows=(0,)))
 
 
 def test_what_is_made_plainer_is_possible():

@@ -146,6 +146,21 @@ def test_a_table_holds_what_the_last_cache_sees():
     assert table.left == [("feed", [1], 0, []), ("feed", [1], 4, [[7]]), ("feed", [1], 5, [[1]])]
 
 
+@pytest.mark.parametrize(("keeps", "rows"), [(False, [1]), (True, [1, 1])])
+def test_a_table_has_the_batch_that_follows_a_reset(keeps, rows):
+    table = Table((PREFILL, Op(op="reset"), Op(rows=(1,))), rows=2, start=4, vocabulary=40, keeps=keeps)
+    assert table.calls[1:3] == [("reset",), ("feed", rows, 0, [])]
+
+
+@pytest.mark.parametrize(("cache", "size"), [("default", 3), ("static", 2), ("early", 2), ("quantized", 3)])
+def test_a_cache_that_a_reset_leaves_nothing_in_takes_another_batch(cache, size):
+    program = (PREFILL, Op(op="reset"), Op(rows=(1, 0, 1)))
+    found = interpreter(Runs(case_of("llama", *program, cache=cache), Installed()))
+    steps = run(found, program)
+    assert found.machine.sources == [1, 0, 1][:size]
+    assert not any(step.broken for step in steps)
+
+
 def test_caches_are_counted_apart():
     program = (PREFILL, FEED, FRESH, PREFILL, FEED, FEED, Op(op="crop", count=2))
     assert reach_of(program) == 4

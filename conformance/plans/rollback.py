@@ -19,6 +19,7 @@ AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one 
 SHORT = 1  # new tokens of a call that is made after a longer one
 CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "offloaded"]
 RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative", "copies")  # about runs of their own
+STATIC = ("static", "early")  # of a fixed size, and of a fixed batch from the first forward or from the beginning on
 MADE = ("quantized", "fp8", "plain")  # those that the caller makes and gives to `generate`
 
 
@@ -60,11 +61,11 @@ class RollbackPlan(Plan, family="rollback"):
 
     def fitting(self, rows: int) -> Self:
         """With a program in which every operation does something."""
-        return self.replace(program=fitting(self.program, rows))
+        return self.replace(program=fitting(self.program, rows, keeps=self.cache in STATIC))
 
     def contradiction(self, case: Case, vocabulary: int) -> str | None:  # noqa: ARG002
         """An operation of the program that does nothing where it stands, or a cache that nothing is ever fed to."""
-        return nonsense(self.program, len(case.prompt.rows))
+        return nonsense(self.program, len(case.prompt.rows), keeps=self.cache in STATIC)
 
     @property
     def reach(self) -> int:
@@ -116,6 +117,7 @@ class RollbackPlan(Plan, family="rollback"):
         found = {f"cache: {self.cache}"} | {f"op: {op.op}" for op in self.program} | self.search.events(self.beams)
         found |= {"scores: guided"} if self.guidance != 1.0 else set()
         found |= {"guided: several sequences"} if self.guidance != 1.0 and self.copies > 1 else set()
+        found |= {"reset: told rows"} if any(op.op == "prefill" and op.rows for op in self.program) else set()
         prompt = 1 if config.is_encoder_decoder else max(len(row) for row in case.prompt.rows)
         return found | crop_events(self.program, prompt, windows_of(config))
 

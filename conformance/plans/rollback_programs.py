@@ -18,11 +18,12 @@ Rows = list[list[int]]
 class Op(Record):
     """One operation on a cache.
 
-    prefill: the prompt; feed: `tokens` in one forward; record: activate recording; crop: take `count` tokens back;
-    reorder, select: the batch becomes its own `rows` (each modulo the batch); repeat: every row `count` times, next
-    to each other; reset: empty; fresh: go on with another new cache of the class. An operation that means nothing
-    where it stands (a prefill of a filled cache, a feed of an empty one) does nothing: every program can be run. A
-    case's has none (`rollback_fitting`).
+    prefill: the prompt, after a reset those of its `rows` that are told (a batch of any size, see `refilled`); feed:
+    `tokens` in one forward; record: activate recording; crop: take `count` tokens back; reorder, select: the batch
+    becomes its own `rows` (each modulo the batch); repeat: every row `count` times, next to each other; reset: empty;
+    fresh: go on with another new cache of the class. An operation that means nothing where it stands (a prefill of a
+    filled cache, a feed of an empty one) does nothing: every program can be run. A case's has none
+    (`rollback_fitting`).
     """
 
     op: Kind = "prefill"
@@ -40,7 +41,7 @@ class Op(Record):
         parts: tuple[tuple[str, Any], ...] = (
             *(("tokens", tokens) for tokens in (self.tokens[:1], self.tokens[:-1] or self.tokens, ones)),
             *(("count", count) for count in (min(self.count, least), self.count // 2 or self.count)),
-            *(("rows", rows) for rows in (self.rows[:1], zeros)),
+            *(("rows", rows) for rows in (() if self.op == "prefill" else zeros, self.rows[:1], zeros)),
         )
         yield from (self.replace(**{name: value}) for name, value in parts if getattr(self, name) != value)
 
@@ -89,6 +90,15 @@ def picked(op: Op, count: int) -> list[int]:
     """The rows of a reorder or a selection within a batch of this size; a reorder keeps the size."""
     rows = [row % count for row in op.rows]
     return (rows + list(range(count)))[:count] if op.op == "reorder" else rows
+
+
+def refilled(op: Op, prompt: int, batch: int, *, keeps: bool) -> list[int]:
+    """The rows of the prompt that a prefill after a reset feeds, where it tells any.
+
+    keeps: whether the cache still holds what it had allocated for this batch, so that it takes no other number of rows.
+    """
+    rows = [row % prompt for row in op.rows]
+    return (rows * batch)[:batch] if keeps else rows
 
 
 def repeats(op: Op, count: int) -> bool:

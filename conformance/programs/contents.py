@@ -78,6 +78,12 @@ def _states(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
             yield path, leaf
 
 
+def holds_states(cache: Any) -> bool:
+    """Whether there is any state in a cache, of tokens or of none: what a reset did not drop is of a fixed batch."""
+    leaves = (leaf for _, leaf in flatten(cache))
+    return any(isinstance(leaf, torch.Tensor) and leaf.ndim > 1 and leaf.numel() for leaf in leaves)
+
+
 def _trimmed(layer: Any, path: str, tensor: torch.Tensor) -> tuple[torch.Tensor, bool]:
     room = getattr(layer, "max_cache_len", None)
     axis = next((a for a in (-2, -1, 1) if tensor.ndim > 1 and tensor.shape[a] == room), None)

@@ -8,10 +8,10 @@ import torch
 
 from conformance import upstream
 from conformance.outcome import Crash
-from conformance.plans.rollback import SHORT
+from conformance.plans.rollback import SHORT, STATIC
 from conformance.plans.rollback_programs import Op, windows_of
 from conformance.programs.interpreter import Interpreter
-from conformance.programs.prepared import STATIC, interpreter, plan_of, prepared, run
+from conformance.programs.prepared import interpreter, plan_of, prepared, run
 from conformance.programs.truths import Unusable
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference

@@ -11,7 +11,7 @@ import torch
 from conformance import upstream
 from conformance.compare import compare_exactly, crash_difference, unnumbered
 from conformance.outcome import Crash
-from conformance.plans.rollback_programs import Op, fed, picked, repeats
+from conformance.plans.rollback_programs import Op, fed, picked, refilled, repeats
 from conformance.programs import contents
 from conformance.programs.machine import Groups, Machine, frozen
 from conformance.programs.steps import Step, refuses
@@ -38,7 +38,7 @@ class Interpreter:
     def _renew(self) -> None:
         self.machine = self._start()
         self.recording, self.recorded, self.moved = False, 0, ""
-        self._untouched, self._broken = self._plain, False
+        self._untouched, self._emptied, self._broken = self._plain, False, False
         self._owed: Step | None = None  # the last forward while recording, after which nothing was looked at
 
     @property
@@ -88,7 +88,13 @@ class Interpreter:
         self._owed = None
 
     def _prefill(self, op: Op) -> Step | None:
-        return None if self.filled else self._forward(op, lambda machine: machine.prefill(), ())
+        if self.filled:
+            return None
+        if op.rows and self._emptied:
+            batch, prompt = len(self.machine.sources), self.truths.prepared.input_ids.shape[0]
+            keeps = contents.holds_states(self.machine.cache)
+            self.machine.sources = refilled(op, prompt, batch, keeps=keeps)
+        return self._forward(op, lambda machine: machine.prefill(), ())
 
     def _feed(self, op: Op) -> Step | None:
         if not self.filled or not op.tokens:
@@ -181,7 +187,7 @@ class Interpreter:
             return None
 
         def then() -> None:
-            self.recorded = 0
+            self.recorded, self._emptied = 0, True
             self.machine.forget()
             order = list(self.machine.sources)
             self.machine.sources = order[1:] + order[:1]  # other rows than before, so that nothing old fits

@@ -14,7 +14,7 @@ from conformance.case import Settings
 from conformance.clock import MODEL_CODE
 from conformance.limits import time_limit
 from conformance.outcome import Crash
-from conformance.plans.rollback import MADE, RollbackPlan
+from conformance.plans.rollback import MADE, STATIC, RollbackPlan
 from conformance.plans.rollback_programs import Op
 from conformance.programs import caches
 from conformance.programs.interpreter import Interpreter
@@ -26,7 +26,6 @@ from conformance.subjects.installed import Installed
 
 # The modules of the library in which `generate` itself refuses what it is asked for.
 REFUSING = ("utils.", "candidate_generator.", "configuration_utils.")
-STATIC = ("static", "early")
 T = TypeVar("T")
 
 

@@ -8,8 +8,9 @@ import torch
 
 from conformance import upstream
 from conformance.compare import crash_difference, unnumbered
+from conformance.plans.rollback import STATIC
 from conformance.programs import contents
-from conformance.programs.prepared import STATIC, Raised, generated, plan_of
+from conformance.programs.prepared import Raised, generated, plan_of
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference
 

@@ -156,4 +156,10 @@ def _moves(rows: int) -> st.SearchStrategy[list[Op]]:
 
 def _others(rows: int) -> st.SearchStrategy[list[Op]]:
     moves = _moves(rows)
-    return st.one_of(moves, moves, moves, st.just([Op(op="reset"), Op(op="prefill")]))
+    return st.one_of(moves, moves, moves, _resets(rows))
+
+
+def _resets(rows: int) -> st.SearchStrategy[list[Op]]:
+    """Half of them followed by as many rows as before, half by a batch of up to one row more than the prompt has."""
+    others = st.lists(st.integers(0, max(rows - 1, 1)), max_size=rows + 1).map(tuple)
+    return st.one_of(st.just(()), others).map(lambda drawn: [Op(op="reset"), Op(op="prefill", rows=drawn)])

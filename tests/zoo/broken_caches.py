@@ -46,6 +46,7 @@ BROKEN = (
     BrokenCache(REFUSED, broken.refuses_after_cropping),
     BrokenCache(SIZE, broken.recorded_states_are_kept, "mistral"),
     BrokenCache(RESET, broken.reset_zeroes_without_emptying),
+    BrokenCache(RESET, broken.reset_keeps_the_batch),
     BrokenCache(BEAMS, broken.reorder_forgets_the_convolution, "lfm2"),
     BrokenCache(BEAMS, broken.reorder_loses_what_waits, "deepseek_v4"),
     BrokenCache(ROUND_TRIP, broken.reorder_forgets_what_is_recorded, "mistral", slow=True),

@@ -140,6 +140,19 @@ def reset_zeroes_without_emptying() -> AbstractContextManager[None]:
     return instead(DynamicLayer, "reset", make)
 
 
+def reset_keeps_the_batch() -> AbstractContextManager[None]:
+    """Nothing of the tokens is left, but a layer of no tokens for so many rows."""
+
+    def make(right):
+        def reset(self):
+            if self.is_initialized:
+                self.keys, self.values = self.keys[..., :0, :], self.values[..., :0, :]
+
+        return reset
+
+    return instead(DynamicLayer, "reset", make)
+
+
 def is_croppable_always() -> AbstractContextManager[None]:
     return instead(Cache, "is_croppable", lambda right: property(lambda self: True))
 

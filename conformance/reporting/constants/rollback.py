@@ -9,8 +9,9 @@ import torch
 
 from conformance import upstream
 from conformance.build import Scenario
-from conformance.plans.rollback import SHORT, RollbackPlan
-from conformance.plans.rollback_programs import Op, Rows, cut, fed, picked, repeats, segments
+from conformance.plans.rollback import SHORT, STATIC, RollbackPlan
+from conformance.plans.rollback_programs import Op, Rows, cut, fed, picked, refilled, repeats, segments
+from conformance.programs import contents
 from conformance.programs.caches import sizes_of
 from conformance.reporting.case_source import set_fields
 from conformance.reporting.source import literal
@@ -18,7 +19,6 @@ from conformance.reporting.source import literal
 # What a forward may be given, where it takes it.
 GIVEN = ("input_ids", "decoder_input_ids", "attention_mask", "decoder_attention_mask", "position_ids")
 IDLE = ("output_logits", "output_scores", "return_dict_in_generate")
-STATIC = ("static", "early")
 
 
 def constants(scenario: Scenario) -> dict[str, str]:
@@ -26,10 +26,12 @@ def constants(scenario: Scenario) -> dict[str, str]:
     plan, rows = scenario.case.plan, scenario.case.prompt.rows
     assert isinstance(plan, RollbackPlan)
     start = 1 if scenario.encoder_decoder else max(map(len, rows))
-    table = Table(plan.program, len(rows), start, scenario.vocabulary)
+    refills = any(op.op == "prefill" and op.rows for op in segments(plan.program)[-1])
+    keeps = refills and contents.holds_states(_reset(scenario, plan))
+    table = Table(plan.program, len(rows), start, scenario.vocabulary, keeps=keeps)
     taken = upstream.forward_parameters(scenario.model_class)
     cache = upstream.static_cache_settings() if plan.cache in STATIC else {}
-    allocated = _allocated(scenario, plan.room) if plan.cache == "early" else []
+    allocated = _allocated(scenario, plan) if plan.cache == "early" else []
     prepared = set_fields(scenario.generation_config(max_new_tokens=plan.room, **cache))
     told = {
         "CACHE": cache,
@@ -45,27 +47,38 @@ def constants(scenario: Scenario) -> dict[str, str]:
     return {name: literal(value) for name, value in told.items()}
 
 
-def _allocated(scenario: Scenario, room: int) -> list[tuple[Any, ...]]:
+def _allocated(scenario: Scenario, plan: RollbackPlan) -> list[tuple[Any, ...]]:
     """The entry that allocates a static cache before its first update; none where that cannot be told."""
-    model = scenario.model()
-    with torch.no_grad():
-        call = scenario.call(max_new_tokens=room, **upstream.static_cache_settings())
-        handed = upstream.handed_to_loop(model, call.arguments())
-        filled = upstream.prefill(model, handed.input_ids, handed.generation_config, handed.with_cache())
-    sizes = sizes_of(upstream.cache_of(filled))
-    told = upstream.allocated(handed.input_ids.shape[0], *sizes) if sizes else {}
+    sizes = sizes_of(_filled(scenario, plan))
+    told = upstream.allocated(len(scenario.case.prompt.rows), *sizes) if sizes else {}
     return [("early_initialization", *told.values())] if told else []
+
+
+def _filled(scenario: Scenario, plan: RollbackPlan) -> Any:
+    """The cache that `generate` prepares, after the prompt."""
+    model, cache = scenario.model(), upstream.static_cache_settings() if plan.cache in STATIC else {}
+    with torch.no_grad():
+        handed = upstream.handed_to_loop(model, scenario.call(max_new_tokens=plan.room, **cache).arguments())
+        filled = upstream.prefill(model, handed.input_ids, handed.generation_config, handed.with_cache())
+    return upstream.cache_of(filled)
+
+
+def _reset(scenario: Scenario, plan: RollbackPlan) -> Any:
+    cache = _filled(scenario, plan)
+    cache.reset()
+    return cache
 
 
 class Table:
     """A program as a table of forwards and of calls of a cache's methods, for a batch of `rows` of `start` tokens.
 
     calls: what is done on the last cache; an entry of a forward has the rows of the prompt, the tokens before it and
-    those that it feeds (none: the prompt). left: the forwards alone that lead to what is left.
+    those that it feeds (none: the prompt). left: the forwards alone that lead to what is left. keeps: whether the cache
+    keeps what it allocated for a batch when it is reset.
     """
 
-    def __init__(self, program: Sequence[Op], rows: int, start: int, vocabulary: int) -> None:
-        self.start, self.vocabulary = start, vocabulary
+    def __init__(self, program: Sequence[Op], rows: int, start: int, vocabulary: int, *, keeps: bool = False) -> None:
+        self.prompt, self.start, self.vocabulary, self.keeps = rows, start, vocabulary, keeps
         self.calls: list[tuple[Any, ...]] = []
         self.sources, self.groups, self.filled = list(range(rows)), list[Rows](), False
         for op in segments(program)[-1]:
@@ -83,6 +96,8 @@ class Table:
     def _add(self, op: Op) -> None:
         count = len(self.sources)
         if op.op == "prefill" and not self.filled:
+            if op.rows:
+                self.sources = refilled(op, self.prompt, count, keeps=self.keeps)
             self.calls.append(self._forward([], []))
             self.filled = True
         elif op.op == "feed" and self.filled and op.tokens:
