@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from conformance import upstream
 from conformance.architectures.cache_kinds import cache_kinds
 from conformance.compare import crash_difference
+from conformance.plans.rollback import KINDS_OF_KEYS
 from conformance.programs.croppable import croppable_after_all, croppable_whatever_ran_before
 from conformance.programs.given import given_against_recomputed
 from conformance.programs.own_caches import not_the_subjects
@@ -40,10 +41,12 @@ ROLLBACK = family(
         "cache: quantized",
         "cache: fp8",
         "cache: plain",
+        "cache: bare",
         "beams: several",
         "beams: sampled",
         "scores: guided",
         "guided: several sequences",
+        "reset: told rows",
     ),
 )
 GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
@@ -54,7 +57,11 @@ GUARDS: tuple[tuple[str, Callable[[Runs], bool]], ...] = (
     ),
     (
         "the layers are not all of full attention",
-        lambda runs: plan_of(runs).cache not in ("quantized", "fp8") or _all_full(runs),
+        lambda runs: plan_of(runs).cache not in ("quantized", "fp8") or _all_of(runs, ("full",)),
+    ),
+    (
+        "a layer of full attention is not enough for this type",
+        lambda runs: plan_of(runs).cache != "bare" or _all_of(runs, KINDS_OF_KEYS),
     ),
     (
         "the release has no layer of eight bits",
@@ -85,8 +92,8 @@ def of_steps(runs: Runs, tell: Callable[[Step], Comparison | None], wanted: Call
     return result
 
 
-def _all_full(runs: Runs) -> bool:
-    return cache_kinds(runs.scenario.config) == ("full",)
+def _all_of(runs: Runs, kinds: Sequence[str]) -> bool:
+    return set(cache_kinds(runs.scenario.config)) <= set(kinds)
 
 
 def usable(rule: Rule) -> Rule:

@@ -17,10 +17,11 @@ from conformance.plans.rollback_programs import Op, crop_events, reach_of, segme
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
 SHORT = 1  # new tokens of a call that is made after a longer one
-CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "offloaded"]
+CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "bare", "offloaded"]
 RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative", "copies")  # about runs of their own
 STATIC = ("static", "early")  # of a fixed size, and of a fixed batch from the first forward or from the beginning on
-MADE = ("quantized", "fp8", "plain")  # those that the caller makes and gives to `generate`
+KINDS_OF_KEYS = ("full", "sliding", "chunked")  # of layers whose keys a layer of full attention can hold as well
+MADE = ("quantized", "fp8", "plain", "bare")  # those that the caller makes and gives to `generate`
 
 
 class RollbackPlan(Plan, family="rollback"):

@@ -1,4 +1,4 @@
-"""Caches that `generate` can be given beside those that it makes: quantised, plain for an encoder-decoder, early."""
+"""Caches that `generate` can be given beside those that it makes: quantised, plain, bare; and those allocated early."""
 
 from __future__ import annotations
 
@@ -31,10 +31,20 @@ def plain(config: Any) -> Any:
     return DynamicCache(config=config.get_text_config(decoder=True))
 
 
-def initialize_early(empty: Any, filled: Any, batch: int) -> None:
-    """Allocate the layers of an empty static cache before its first update, with the shapes of a filled one's."""
+def bare(config: Any) -> Any:  # noqa: ARG001 - as the others are made
+    """A dynamic cache that is told of no model: it makes layers of full attention as they are needed."""
+    from transformers import DynamicCache
+
+    return DynamicCache()
+
+
+def initialize_early(empty: Any, filled: Any, batch: int, *, whole: bool = False) -> None:
+    """Allocate the layers of an empty static cache before its first update, with the shapes of a filled one's.
+
+    whole: by the cache itself where it is made of two; else by the part that holds what the decoder is fed.
+    """
     if sizes := sizes_of(filled):
-        upstream.allocate(empty, batch, *sizes, like=_with_keys(filled)[0].keys)
+        upstream.allocate(empty if whole else upstream.own_part(empty), batch, *sizes, like=_with_keys(filled)[0].keys)
 
 
 def sizes_of(filled: Any) -> tuple[list[int], list[int]] | None:

@@ -17,7 +17,7 @@ from conformance.runs import Runs
 from conformance.subjects.installed import Installed
 from conformance.verdicts import Comparison
 
-GIVEN = ("quantized", "plain")
+GIVEN = ("quantized", "plain", "bare")
 OWN = "cached-matches-recomputed"  # the rung to blame where the cache that `generate` makes is no better
 
 

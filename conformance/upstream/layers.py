@@ -59,10 +59,14 @@ def record_past(cache: Any) -> bool:
     return True
 
 
+def own_part(cache: Any) -> Any:
+    """The part of a cache that holds what a decoder was fed: all of it, or an encoder-decoder's self-attention."""
+    return getattr(cache, "self_attention_cache", cache)
+
+
 def allocate(cache: Any, batch: int, heads: Sequence[int], sizes: Sequence[int], like: torch.Tensor) -> None:
     """Allocate the layers of an empty static cache, before its first update; heads, sizes: of each layer."""
-    own = getattr(cache, "self_attention_cache", cache)
-    own.early_initialization(**allocated(batch, heads, sizes), dtype=like.dtype, device=like.device)
+    cache.early_initialization(**allocated(batch, heads, sizes), dtype=like.dtype, device=like.device)
 
 
 def allocated(batch: int, heads: Sequence[int], sizes: Sequence[int]) -> dict[str, Any]:
@@ -82,17 +86,22 @@ TOLD = {
 
 
 def told_of(cache: Any) -> dict[str, Any]:
+    """What a cache tells of itself as a whole, an encoder-decoder's of its self-attention: see `answers_of`."""
+    return answers_of(own_part(cache))
+
+
+def answers_of(cache: Any) -> dict[str, Any]:
     """What a cache tells of itself as a whole, each as a plain value or as the name of what asking for it raises.
 
-    An encoder-decoder's does so for its self-attention. What a release does not know is left out.
+    What a release does not know is left out.
     """
-    own, found = getattr(cache, "self_attention_cache", cache), {}
+    found = {}
     for word, names in TOLD.items():
-        name = next((name for name in names if hasattr(type(own), name)), None)
+        name = next((name for name in names if hasattr(type(cache), name)), None)
         if name is not None:
-            found[word] = _answer(own, name)
-    if hasattr(type(own), "__iter__"):
-        found["iterated"] = _answer(own, "__iter__")
+            found[word] = _answer(cache, name)
+    if hasattr(type(cache), "__iter__"):
+        found["iterated"] = _answer(cache, "__iter__")
     return found
 
 

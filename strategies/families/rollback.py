@@ -12,7 +12,7 @@ from conformance.architectures.capabilities import capabilities
 from conformance.architectures.cells import decoder_only, reachable
 from conformance.case import ModelSpec, Prompt, Settings
 from conformance.plans.beam_search import BeamSearch
-from conformance.plans.rollback import MOST_OPS, CacheChoice, RollbackPlan
+from conformance.plans.rollback import KINDS_OF_KEYS, MOST_OPS, CacheChoice, RollbackPlan
 from conformance.plans.rollback_fitting import fitting
 from conformance.plans.rollback_programs import Op
 from conformance.strategies.beam_searches import beam_searches
@@ -72,10 +72,13 @@ def _shares(architecture: str) -> tuple[tuple[CacheChoice, int], ...]:
     shares: list[tuple[CacheChoice, int]] = [("default", 12), ("static", 4), ("early", 2)]
     if all(kind.startswith(OWN_LAYERS) for kind in reachable(architecture)):
         return (("default", 16), ("static", 1))  # no static layer stands for a class of the model's own
+    kinds = set(reachable(architecture))
     if catalogue.get(architecture).task == "seq2seq":
         shares.append(("plain", 2))
-    elif "full" in reachable(architecture):
+    elif "full" in kinds:
         shares += [("quantized", 2), ("fp8", 1)]
+    if kinds <= {*KINDS_OF_KEYS, "shared"}:
+        shares.append(("bare", 1))
     return tuple(shares)
 
 
@@ -146,9 +149,11 @@ def _round_trips(draw: st.DrawFn, vocabulary: int, rows: int = 0) -> list[Op]:
 
 
 def _moves(rows: int) -> st.SearchStrategy[list[Op]]:
-    order = st.lists(st.integers(0, max(rows - 1, 1)), min_size=1, max_size=rows).map(tuple)
+    """A selection of up to one row more than there are, an order, or a repetition."""
+    row = st.integers(0, max(rows - 1, 1))
+    order, chosen = (st.lists(row, min_size=1, max_size=most).map(tuple) for most in (rows, rows + 1))
     return st.one_of(
-        order.map(lambda drawn: [Op(op="select", rows=drawn)]),
+        chosen.map(lambda drawn: [Op(op="select", rows=drawn)]),
         order.map(lambda drawn: [Op(op="reorder", rows=drawn)]),
         st.just([Op(op="repeat", count=2)]),
     )

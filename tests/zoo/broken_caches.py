@@ -27,6 +27,7 @@ ROUND_TRIP, ZERO, TRUE = "crop-round-trip", "crop-zero-is-invisible", "is-croppa
 REFUSED, SIZE, RESET = "refused-crop-changes-nothing", "window-returns-to-its-size", "reset-is-fresh"
 BEAMS, BATCH, NEGATIVE = "beams-reorder-every-state", "batch-operations-move-every-state", "length-never-negative"
 
+TELLS = "cache-tells-of-itself"
 FOLLOW = "beams-follow-their-scores"
 GIVEN = "given-cache-matches-recomputed"
 
@@ -51,6 +52,7 @@ BROKEN = (
     BrokenCache(BEAMS, broken.reorder_loses_what_waits, "deepseek_v4"),
     BrokenCache(ROUND_TRIP, broken.reorder_forgets_what_is_recorded, "mistral", slow=True),
     BrokenCache(BATCH, broken.select_forgets_the_values),
+    BrokenCache(TELLS, broken.batch_size_is_asked_of_the_first_layer),
     BrokenCache(FOLLOW, broken.beams_keep_the_worst_that_end),
     BrokenCache(NEGATIVE, broken.length_below_zero, slow=True),
 )

@@ -172,6 +172,11 @@ def cross_attention_is_cropped_too() -> AbstractContextManager[None]:
     return instead(EncoderDecoderCache, "crop", make)
 
 
+def batch_size_is_asked_of_the_first_layer() -> AbstractContextManager[None]:
+    """Which has none until something is fed."""
+    return instead(Cache, "batch_size", lambda right: property(lambda self: self.layers[0].batch_size))
+
+
 def crop_of_nothing_takes_a_token() -> AbstractContextManager[None]:
     return instead(DynamicLayer, "crop", lambda right: lambda self, count: right(self, count or -1))
 
