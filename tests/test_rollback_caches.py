@@ -97,6 +97,14 @@ def test_a_long_program_shrinks_to_what_fails():
     assert len(plainer(failure, Installed(), deadline=float("inf")).case.plan.program) <= 4
 
 
+def test_a_program_that_can_spare_no_operation_may_spare_one_for_another():
+    """Two crops take back more than a window recorded, since the first leaves no surplus; so does one, unrecorded."""
+    case = case_of("mistral", RECORD, PREFILL, FEED, CROP, CROP)
+    difference = judge(case, ("crop-round-trip",), Installed()).verdicts["crop-round-trip"].differences[0]
+    failure = Failure(Key.of("crop-round-trip", difference), case, difference)
+    assert len(plainer(failure, Installed(), deadline=float("inf")).case.plan.program) <= 4
+
+
 def test_states_that_are_gone_are_far():
     wanted = {"keys": (torch.ones(2, 1, 3), True)}
     for got in ({}, {"keys": (torch.ones(0), True)}, {"keys": (torch.ones(1, 1, 3), True)}):

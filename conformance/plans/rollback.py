@@ -12,10 +12,11 @@ from typing_extensions import Self
 from conformance.case import Case, Plan, TokenId
 from conformance.plans.beam_search import BeamSearch
 from conformance.plans.rollback_fitting import fitting, nonsense
-from conformance.plans.rollback_programs import Op, crop_events, reach_of, segments, shorter, unfed, windows_of
+from conformance.plans.rollback_programs import Op, closer, crop_events, reach_of, segments, shorter, unfed, windows_of
 
 MOST_OPS = 64
 AHEAD = 2  # tokens beyond the program's: the one that looks ahead, and the one that `generate` never feeds
+ALMOST_SHORT = range(5, 8)  # operations of a program of which two at a time are left out: few enough to try all
 SHORT = 1  # new tokens of a call that is made after a longer one
 CacheChoice = Literal["default", "static", "early", "quantized", "fp8", "plain", "bare", "offloaded"]
 RUNS = ("earlier", "beams", "search", "draft", "guidance", "negative", "copies")  # about runs of their own
@@ -112,6 +113,8 @@ class RollbackPlan(Plan, family="rollback"):
             yield from (
                 self.replace(program=(*self.program[:at], less, *self.program[at + 1 :])) for less in op.plainer()
             )
+        if len(self.program) in ALMOST_SHORT:
+            yield from (self.replace(program=less) for less in closer(self.program))
 
     def events(self, case: Case, config: Any) -> set[str]:
         """The classes of cache and operations, and where each crop ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -72,6 +73,20 @@ def shorter(program: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
         for end in range(len(program), 0, -size):
             yield (*program[: max(end - size, 0)], *program[end:])
         size //= 2
+
+
+def closer(program: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
+    """The program without two of its operations, or without one and with recording switched on later.
+
+    What no single operation can be spared of may still be shown by fewer: what two crops take back together that was
+    recorded before them, one may that was not.
+    """
+    numbers = range(len(program))
+    yield from (tuple(program[n] for n in numbers if n not in two) for two in combinations(numbers, 2))
+    for at in (n for n in numbers if program[n].op == "record"):
+        for other in (n for n in numbers if n != at):
+            left = [program[n] for n in numbers if n not in (at, other)]
+            yield from ((*left[:n], program[at], *left[n:]) for n in range(at - (other < at) + 1, len(left) + 1))
 
 
 def unfed(program: Sequence[Op], count: int) -> tuple[Op, ...]:
