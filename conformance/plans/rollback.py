@@ -100,6 +100,8 @@ class RollbackPlan(Plan, family="rollback"):
         for name in ("cache", "slack", *RUNS):
             if getattr(self, name) != getattr(PLAIN, name):
                 yield self.replace(**{name: getattr(PLAIN, name)})
+        if self.cache == "early":
+            yield self.replace(cache="static")
         yield from (self.replace(search=search) for search in self.search.plainer())
         caches = segments(self.program)
         if self.program:
