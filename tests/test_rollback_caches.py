@@ -177,3 +177,4 @@ def test_caches_are_counted_apart():
     assert (*program[4:6], Op(op="crop", count=0)) == (*program[4:6], *unfed(program[6:], 2))
     plainer = RollbackPlan(program=program).plainer()
     assert {one.program for one in plainer} >= {(), program[:2], program[3:], (*program[:2], *program[3:])}
+    assert "static" in {one.cache for one in RollbackPlan(cache="early").plainer()}

@@ -16,7 +16,7 @@ from conformance.subjects.installed import Installed
 
 PREFILL, FEED = Op(op="prefill"), Op(op="feed", tokens=(5, 6))
 REORDER = Op(op="reorder", rows=(1, 0))
-BEAMS, RESET = "beams-reorder-every-state", "reset-is-fresh"
+BEAMS, RESET, TELLS = "beams-reorder-every-state", "reset-is-fresh", "cache-tells-of-itself"
 ROWS = ((3, 4, 5, 6), (7, 8, 9, 10))
 
 
@@ -52,6 +52,21 @@ def test_the_batch_size_that_is_told_is_that_of_a_fresh_cache():
     with patch.object(StaticLayer, "reorder_cache", make(StaticLayer.reorder_cache)):
         found = verdict(BEAMS, "llama", PREFILL, FEED, REORDER, cache="static")
     assert [difference.field for difference in found.differences] == ["batch size"]
+
+
+def test_a_cache_of_two_answers_as_its_own_part_does():
+    found = verdict(TELLS, "bart:seq2seq", PREFILL, cache="early")
+    assert {d.field for d in found.differences} >= {"crash", "batch size", "is_initialized"}
+    layers = property(lambda self: self.self_attention_cache.layers)
+    with patch.object(cache_utils.EncoderDecoderCache, "layers", layers, create=True):
+        assert verdict(TELLS, "bart:seq2seq", PREFILL, cache="early").status == "pass"
+
+
+def test_a_cache_without_layers_has_a_longest():
+    found = verdict(TELLS, "llama", PREFILL, cache="bare")
+    assert [d.field for d in found.differences] == ["longest"]
+    with patch.object(cache_utils.Cache, "get_max_length", lambda *_: -1):
+        assert verdict(TELLS, "llama", PREFILL, cache="bare").status == "pass"
 
 
 @pytest.mark.skipif(upstream.fp8_layer() is None, reason="the release has no layer of eight bits")
