@@ -33,7 +33,7 @@ def settings(**_: Any) -> st.SearchStrategy[Settings]:
 def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settings) -> RollbackPlan:
     """Up to four caches, each with a prefill and some operations or round trips; shrinks to the prefill of one."""
     beams = draw(st.sampled_from((1, 1, 1, 2, 1, 1, 3, 1)))
-    return RollbackPlan(
+    plan = RollbackPlan(
         cache=draw(caches(model)),
         program=draw(programs(vocabulary=vocabulary_of(model), rows=len(prompt.rows))),
         slack=draw(st.sampled_from((0, 1, 4, 12))),
@@ -43,6 +43,7 @@ def plans(draw: st.DrawFn, *, model: ModelSpec, prompt: Prompt, settings: Settin
         draft=draw(st.sampled_from((0, 0, 2, 0, 0, 4))) if beams == 1 else 0,
         **(draw(_guidance(vocabulary_of(model))) if decoder_only(model.architecture) else {}),
     )
+    return plan.fitting(len(prompt.rows))  # a static cache keeps its batch when it is reset
 
 
 @st.composite
