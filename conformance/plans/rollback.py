@@ -88,12 +88,16 @@ class RollbackPlan(Plan, family="rollback"):
         )
 
     def halves(self) -> Iterator[Self]:
-        """Half of what is not at its default back at it; one cache alone; the program without a half or a quarter."""
+        """Half of what is not at its default back at it; one cache alone; fewer operations."""
         yield from super().halves()
         caches = segments(self.program)
         yield from (self.replace(program=one) for one in caches if len(caches) > 1)
         if len(self.program) > 4:
             yield from (self.replace(program=less) for less in islice(shorter(self.program), 6))
+            # and each operation by itself: whatever is tried afterwards takes as long as the program is
+            yield from (
+                self.replace(program=self.program[:n] + self.program[n + 1 :]) for n in range(len(self.program))
+            )
 
     def plainer(self) -> Iterator[Self]:
         """Without one part; on one cache alone; without some operations; with less fed, taken back or picked."""
