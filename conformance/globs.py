@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.architectures import catalogue
 from conformance.errors import unknown
 
 FAMILY = "family:"  # before the name of a family: all of its checks
+
+
+def joined(given: Sequence[str] | None) -> str | None:
+    """What an option says that may be given several times: all of it; None where it was not given."""
+    return ",".join(given) if given else None
 
 
 def select(patterns: str | None, names: Iterable[str], what: str) -> tuple[str, ...]:

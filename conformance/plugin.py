@@ -38,8 +38,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of a run, all with the prefix `--conformance-`."""
     group = parser.getgroup("conformance", "conformance of transformers generation")
-    group.addoption("--conformance-checks", metavar="GLOBS", help="checks to run: globs, or family:NAME, by commas")
-    group.addoption("--conformance-architectures", metavar="GLOBS", help="architectures to draw, comma-separated globs")
+    several: dict[str, Any] = {"action": "append", "metavar": "GLOBS"}
+    group.addoption("--conformance-checks", **several, help="checks to run: globs, or family:NAME, by commas")
+    group.addoption("--conformance-architectures", **several, help="architectures to draw, comma-separated globs")
     group.addoption("--conformance-subject", default="installed", help="installed, reference or module:object")
     group.addoption("--conformance-examples", type=int, metavar="N", help="counted examples per item; one round")
     group.addoption("--conformance-budget", type=float, metavar="SECONDS", help="go on until this time is spent")
@@ -81,12 +82,14 @@ def options_of(config: pytest.Config) -> Options:
 
 
 def _parse(config: pytest.Config) -> Options:
+    from conformance.globs import joined
     from conformance.selection import make_options
 
     handed = config.getoption("--conformance-options")
     if handed:
         return Options.from_json(handed)
     given = {name: config.getoption(f"--conformance-{name.replace('_', '-')}") for name in GIVEN}
+    given |= {name: joined(given[name]) for name in ("checks", "architectures")}
     return make_options(**given, workers=_processes(config))
 
 

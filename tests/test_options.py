@@ -1,9 +1,16 @@
 """How a run's budget becomes rounds."""
 
+import argparse
 import time
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from conformance import plugin
+from conformance.cli import app
+from conformance.cli import run as run_module
+from conformance.errors import BadInput
 from conformance.listing import families_of_checks, nightly_families
 from conformance.options import Options
 from conformance.planning import plan
@@ -59,3 +66,31 @@ def test_what_takes_long_runs_at_night_or_by_its_name(given, nightly, tmp_path):
     if not given.get("checks"):
         left_out = set(families_of_checks()) - set(options.checks)
         assert {families_of_checks()[check] for check in left_out} == (set() if nightly else nightly_families())
+
+
+TWICE = ["checks=repeatable", "checks=cached-*,crop-*", "architectures=llama", "architectures=t5"]
+BOTH = {"checks": "repeatable,cached-*,crop-*", "architectures": "llama,t5"}
+
+
+def test_a_selection_that_is_given_twice_is_all_of_it_on_the_command_line(monkeypatch):
+    given = {}
+
+    def stop(**options):
+        given.update(options)
+        raise BadInput("far enough")
+
+    monkeypatch.setattr(run_module, "make_options", stop)
+    CliRunner().invoke(app, ["run", *(f"--{word}" for word in TWICE)])
+    assert {name: given[name] for name in BOTH} == BOTH
+
+
+def test_a_selection_that_is_given_twice_is_all_of_it_for_pytest(monkeypatch):
+    parser = argparse.ArgumentParser()
+    group = SimpleNamespace(addoption=parser.add_argument)
+    plugin.pytest_addoption(SimpleNamespace(getgroup=lambda *_: group))
+    told = vars(parser.parse_args([f"--conformance-{word}" for word in TWICE]))
+    told_of = {"--" + name.replace("_", "-"): value for name, value in told.items()}
+    config = SimpleNamespace(getoption=told_of.get, option=SimpleNamespace())
+    monkeypatch.setattr("conformance.selection.make_options", lambda **options: options)
+    given = plugin._parse(config)
+    assert {name: given[name] for name in BOTH} == BOTH

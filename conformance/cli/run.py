@@ -9,6 +9,7 @@ import typer
 
 from conformance.cli import app
 from conformance.errors import BadInput
+from conformance.globs import joined
 from conformance.options import PROFILES
 from conformance.selection import give_up, make_options
 
@@ -29,8 +30,8 @@ HELP = {
 
 @app.command()
 def run(
-    checks: Annotated[str | None, typer.Option(help=HELP["checks"])] = None,
-    architectures: Annotated[str | None, typer.Option(help=HELP["architectures"])] = None,
+    checks: Annotated[list[str] | None, typer.Option(help=HELP["checks"])] = None,
+    architectures: Annotated[list[str] | None, typer.Option(help=HELP["architectures"])] = None,
     subject: Annotated[str, typer.Option(help=HELP["subject"])] = "installed",
     examples: Annotated[int | None, typer.Option(help=HELP["examples"])] = None,
     budget: Annotated[float | None, typer.Option(help=HELP["budget"])] = None,
@@ -46,8 +47,8 @@ def run(
         raise BadInput(f"unknown profile {profile!r}; valid: {', '.join(PROFILES)}")
     workers = worker_count(processes)
     options = make_options(
-        checks=checks,
-        architectures=architectures,
+        checks=joined(checks),
+        architectures=joined(architectures),
         subject=subject,
         examples=examples,
         budget=budget,
