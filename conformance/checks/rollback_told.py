@@ -19,10 +19,10 @@ ASKED = ("early", "plain", "bare")  # that a caller makes, or does something wit
 
 
 @check(ROLLBACK, bitwise=True)
+@usable
 @applies(
     "the plan's cache is not one that a caller has before anything is fed", lambda runs: plan_of(runs).cache in ASKED
 )
-@usable
 def cache_tells_of_itself(runs: Runs) -> Comparison:
     """What a filled cache tells of itself an empty one tells, too; a cache of two tells and does what its own one does.
 
