@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
+from toolbox import in_a_process
 
 from conformance.simulation import accelerator
 
@@ -134,14 +133,7 @@ SCRIPT = dedent("""
 
 @pytest.fixture(scope="module")
 def said():
-    process = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{SCRIPT}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    return json.loads(process.stdout.splitlines()[-1])
+    return json.loads(in_a_process(SCRIPT).stdout.splitlines()[-1])
 
 
 def test_devices_are_there_only_inside(said):

@@ -6,11 +6,10 @@ In a process of its own, as registering the device changes the whole process.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
+from toolbox import in_a_process
 
 from conformance.simulation import accelerator
 
@@ -176,14 +175,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def process():
-    process = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{SCRIPT}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr[-3000:]
-    return process
+    return in_a_process(SCRIPT)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -117,3 +119,15 @@ def searched(*args: Any, **kwargs: Any) -> Search:
     finally:
         search.recorder.close()
     return search
+
+
+def in_a_process(script: str) -> subprocess.CompletedProcess[str]:
+    """What a script printed, run in a process of its own that finds the modules of the tests."""
+    process = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr[-3000:]
+    return process

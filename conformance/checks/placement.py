@@ -27,7 +27,7 @@ from conformance.placing.guards import (
 from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.placed import Placed
 from conformance.placing.stranding import stranded_outcome
-from conformance.plans.placement import OFFLOADERS
+from conformance.plans.placement_told import OFFLOADERS
 from conformance.reference.tying import tied_groups
 from conformance.registry import applies, check, family, guarded
 from conformance.runs import Runs
@@ -191,9 +191,10 @@ def save_and_reload_keeps_ties(runs: Runs) -> Comparison:
 
 def _not_as_before(unplaced: Placed, again: Placed, when: str) -> Difference | None:
     expected, got = unplaced.model.state_dict(), again.model.state_dict()
+    constants = upstream.never_saved(unplaced.model)  # which loading makes anew
     for name, tensor in expected.items():
-        if name in upstream.never_saved(unplaced.model):
-            continue  # constants, which loading makes anew
+        if name in constants:
+            continue
         if name not in got or not torch.equal(tensor, got[name]):
             return Difference("changed", "weights", "as before", f"{name} differs after reloading (saved {when})")
     for group, where in again.report.split.items():

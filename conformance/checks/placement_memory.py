@@ -7,7 +7,7 @@ from conformance.placing.guards import is_whole, of
 from conformance.placing.memory import given_by, to_spare
 from conformance.placing.on_planned_map import on_its_own_map
 from conformance.placing.planned_maps import map_of
-from conformance.plans.placement import OFFLOADERS
+from conformance.plans.placement_told import OFFLOADERS
 from conformance.registry import applies, check, guarded
 from conformance.runs import Runs
 from conformance.verdicts import Comparison, Difference

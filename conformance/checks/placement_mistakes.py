@@ -69,8 +69,8 @@ def placing_another_leaves_the_first(runs: Runs) -> Comparison:
     What is offloaded is read from there in every forward: it is not to be replaced by another model's.
     """
     found = of(runs).beside_another
-    if found is None:
-        return Comparison(not_applicable="another model cannot be placed beside it")
+    if isinstance(found, Crash):
+        return Comparison(not_applicable=f"another model cannot be placed beside it: {found.type}")
     before, after, others = found
     expected = "as before another was placed"
     for name in sorted(before):

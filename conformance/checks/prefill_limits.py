@@ -26,7 +26,8 @@ def callers_limit_counts(runs: Runs) -> Comparison:
     as well, and gives what plain decoding gives; or it is refused clearly.
     """
     result = matches_plain(runs, "limit")
-    if result.differences or result.not_applicable or runs.case.plan.beams < 2:
+    own_search = runs.subject.name == Installed.name  # a subject's loop is no search
+    if result.differences or result.not_applicable or runs.case.plan.beams < 2 or not own_search:
         return result
     return result + _by_beams(runs)
 
@@ -34,8 +35,8 @@ def callers_limit_counts(runs: Runs) -> Comparison:
 def _by_beams(runs: Runs) -> Comparison:
     """How long the sequences of a search are; what they are is told of a search with any limit."""
     own, outcome = modes(runs), _searched(runs, PARTS)
-    if runs.subject.name != Installed.name or _searched(runs, ()).crash:
-        return Comparison()  # a search is the release's own
+    if outcome.crash and _searched(runs, ()).crash:
+        return Comparison()  # with a limit in the settings a search of this type raises too
     if outcome.crash:
         refused = upstream.refusal(outcome.crash.type, outcome.crash.message)
         return Comparison() if refused else crash_difference(outcome.crash, "told by the settings the limit works")

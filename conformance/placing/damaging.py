@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from conformance.placing.refusing import is_telling
-from conformance.plans.placement import LEFT_ON_META, PlacementPlan
+from conformance.plans.placement import PlacementPlan
+from conformance.plans.placement_told import LEFT_ON_META
 from conformance.reference.bringing import hooks_of, is_replaced, run_on
 from conformance.reference.planner import make_units
 from conformance.reference.tying import declared_pairs, merged, named_tensors, tied_groups

@@ -10,7 +10,7 @@ from conformance.placing.damaging import damage, of_a_placed
 from conformance.placing.placed import Placed
 from conformance.placing.recipe import Recipe, size_of
 from conformance.placing.world import World
-from conformance.plans.placement import LEFT_ON_META
+from conformance.plans.placement_told import LEFT_ON_META
 from conformance.reference.tying import named_tensors
 
 INDENT = "    "

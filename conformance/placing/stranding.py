@@ -8,7 +8,7 @@ from conformance import interruption
 from conformance.outcome import Crash
 from conformance.placing.damaging import damage, of_a_placed
 from conformance.placing.refusing import is_telling, words
-from conformance.plans.placement import LEFT_ON_META
+from conformance.plans.placement_told import LEFT_ON_META
 from conformance.runs import Runs
 from conformance.simulation.meta_reads import MetaReadsProbe
 from conformance.verdicts import Comparison, Difference

@@ -25,11 +25,11 @@ import torch
 
 from conformance.placing.recipe import Recipe
 from conformance.placing.right_map import place_in
+from conformance.plans.placement_told import OFFLOADERS
 from conformance.reference.bringing import brought_to, is_replaced, same_device
 from conformance.reference.tying import named_tensors, tied_groups
 
 OFFLOADED = ("disk", "cpu")
-OFFLOADERS = ("cpu_offload", "disk_offload")
 
 
 @dataclass(frozen=True)

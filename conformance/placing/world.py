@@ -143,9 +143,9 @@ class World(Made):
         return SavedOver(weights, again, before, self.outcome(placed))
 
     @cached_property
-    def beside_another(self) -> tuple[Weights, Weights, Weights] | None:
+    def beside_another(self) -> tuple[Weights, Weights, Weights] | Crash:
         """A placed model's weights, before and after another of its class was placed with the same folder for the disk,
-        and that one's. None where that cannot be saved or placed.
+        and that one's; or why that cannot be saved or placed: there may be no room for both.
         """
         asked, saved = self.asked("offloaded beside another"), self.folder / "another"
         other = in_dtypes(self.copied(), self.dtypes)
@@ -160,8 +160,7 @@ class World(Made):
                 beside = self._place(replace(asked, model=other, checkpoint=saved))
                 return before, running_weights(model), running_weights(beside)
         except BaseException as error:  # noqa: BLE001 - the same was placed before: of that another check tells
-            interruption.let_through(error)
-            return None
+            return self._crash(error)
 
     def _saved_and_loaded(self, placed: Placed, name: str, *, shards: bool) -> Placed:
         folder = self.folder / name

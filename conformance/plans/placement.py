@@ -11,6 +11,7 @@ from typing_extensions import Self
 from conformance.case import Case, Plan
 from conformance.plans import placement_fitting, placement_told
 from conformance.plans.own_generate import OwnGenerateClass
+from conformance.plans.placement_told import OFFLOADERS
 
 Place = Literal["cpu", "disk", "sim:0", "sim:1", "sim:2", "sim:3"]
 Model = Literal["own", "tied embeddings", "tied blocks", "tied parts", "diffusion gemma"]
@@ -27,11 +28,9 @@ Limits = Literal["bytes", "KB", "KiB"]
 Folder = Literal["its own", "none", "shared"]
 Mistake = Literal["", "left out", "misspelt", "no such device"]
 Damage = Literal["weights", "buffer", "untied", "moved", "unmapped", "no copy"]
-LEFT_ON_META = ("weights", "buffer")  # the damage that a decoding shows, too
 MECHANISMS = ("late stop", "crop", "special tokens")
 DIFFUSION_GEMMA = "DiffusionGemmaForBlockDiffusion"
 PLANNED = ("auto", "balanced", "balanced_low_0", "sequential")
-OFFLOADERS = ("cpu_offload", "disk_offload")  # which take the whole model, and one device to run it on
 
 
 class PlacementPlan(Plan, family="placement"):

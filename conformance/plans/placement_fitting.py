@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from conformance.plans.placement_told import OFFLOADERS
+
 if TYPE_CHECKING:
     from conformance.plans.placement import PlacementPlan
 
 Kind = TypeVar("Kind", bound="PlacementPlan")
 READ_FROM_A_CHECKPOINT = ("stored", "loaded_as", "saved_over")
-OFFLOADERS = ("cpu_offload", "disk_offload")
 
 
 def idle(plan: PlacementPlan) -> Iterator[tuple[str, str]]:

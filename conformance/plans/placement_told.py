@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from conformance.plans.placement import PlacementPlan
 
 CIRCUMSTANCES = ("map of parts", "planned", "accelerators", "offloaded", "offloaded buffers", "in shards")
-OFFLOADERS = ("cpu_offload", "disk_offload")
-LEFT_ON_META = ("weights", "buffer")
+OFFLOADERS = ("cpu_offload", "disk_offload")  # which take the whole model, and one device to run it on
+LEFT_ON_META = ("weights", "buffer")  # the damage that a decoding shows, too
 
 
 def is_circumstance(need: str) -> bool:

@@ -86,7 +86,7 @@ class LeavesMoreThreads(Placer):
     name = "leaves-more-threads"
 
     def spoil(self, model: Any) -> None:  # noqa: ARG002
-        torch.set_num_threads(2)
+        torch.set_num_threads(torch.get_num_threads() + 1)
 
 
 class WritesWhereItWasTold(Placer):
